@@ -56,7 +56,7 @@ _gosym() {
   COMPREPLY=()
 
   if [ "$COMP_CWORD" -eq 1 ]; then
-    _gosym_words "record report top diff goroutines archive inspect resolve annotate doctor help -h --help --version --licenses"
+    _gosym_words "record report top diff goroutines heap archive inspect resolve annotate doctor help -h --help --version --licenses"
     return
   fi
 
@@ -113,9 +113,14 @@ _gosym() {
       options="-h --help -p --pid --all --by --folded --html --json --pprof --system --state --focus --label --older --watch -n
         --iterations"
       ;;
+    heap)
+      options="-h --help -p --pid --inuse --alloc --objects --system -g --tree -G --inverted --callers --callees --lines
+        -s --by --sort --top --min --percent-limit --depth --fold-recursion -S --focus --ignore --hide --show --json
+        --folded --pprof --html --color"
+      ;;
     doctor) options="-h --help" ;;
     help)
-      _gosym_words "record report top diff goroutines archive inspect resolve annotate doctor"
+      _gosym_words "record report top diff goroutines heap archive inspect resolve annotate doctor"
       return
       ;;
     *) return ;;
@@ -131,6 +136,9 @@ _gosym() {
     diff:-[cSd] | diff:--top | diff:--event | diff:--pid | diff:--tid | diff:--comm) command=report ;;
     diff:--label | diff:--time | diff:--focus | diff:--ignore | diff:--module | diff:--hide) command=report ;;
     diff:--show | diff:--color | diff:--demangle | diff:--debug-dir | diff:--symfs) command=report ;;
+    heap:-[sS] | heap:--by | heap:--sort | heap:--color | heap:--callers | heap:--callees | heap:--lines) command=report ;;
+    heap:--focus | heap:--ignore | heap:--hide | heap:--show | heap:--top | heap:--min) command=report ;;
+    heap:--percent-limit | heap:--depth) command=report ;;
     top:-[pFeud] | top:--pid | top:--freq | top:--event | top:--user | top:--comm) command=record ;;
     top:--cgroup | top:--call-graph | top:--archive | top:--archive-data | top:--sampler | top:--duration) command=record ;;
   esac
@@ -141,7 +149,7 @@ _gosym() {
       ;;
     diff:--sort) _gosym_words "self total" ;;
     diff:--confidence | diff:--fail-above) ;;
-    goroutines:-p | goroutines:--pid) _gosym_pids ;;
+    goroutines:-p | goroutines:--pid | heap:-p | heap:--pid) _gosym_pids ;;
     goroutines:--by) _gosym_words "state function creator label:" ;;
     goroutines:--watch) _gosym_words "1s 10s 1m" ;;
     goroutines:-n | goroutines:--iterations) ;;

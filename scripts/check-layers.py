@@ -22,13 +22,14 @@ SEES = {  # layer, a directory of src/: those it may include besides itself
     "symbolize": "base model elf go dwarf proc profile raw images unwind",
     "record": "base confine model elf go dwarf proc raw unwind",
     "goroutine": "base model elf go proc record",
+    "heap": "base model elf go proc",
     "live": "base model proc profile raw images symbolize record",
     "view": "base model profile",
     "page": "base model profile view",
     "output": "base model profile view page",
     "browser": "base model profile view output",
     "commands": "base confine model elf go dwarf code proc profile raw exchange images symbolize record goroutine"
-                " live view output browser",
+                " heap live view output browser",
 }
 
 source = pathlib.Path(__file__).resolve().parent.parent / "src"

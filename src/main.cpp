@@ -75,14 +75,15 @@ int main(int argc, char** argv) {
           "  gosym top -p 4242               the same while it runs\n"
           "  gosym diff old.raw new.raw      what changed, and whether it is noise\n"
           "  gosym goroutines 4242           where the goroutines of a process wait\n"
+          "  gosym heap 4242                 who allocated the memory of a process\n"
           "  gosym inspect ./server          what symbol information is in a binary\n"
           "  gosym resolve ./server 4a1b20   name an address of a binary\n"
           "  gosym doctor                    what can be recorded here, and why not\n",
       .licenses = gosym::licenses_text,
       .commands = {gosym::make_record(), gosym::make_report(), gosym::make_top(),
-                   gosym::make_diff(), gosym::make_goroutines(), gosym::make_archive(),
-                   gosym::make_inspect(), gosym::make_resolve(), gosym::make_annotate(),
-                   gosym::make_doctor()},
+                   gosym::make_diff(), gosym::make_goroutines(), gosym::make_heap(),
+                   gosym::make_archive(), gosym::make_inspect(), gosym::make_resolve(),
+                   gosym::make_annotate(), gosym::make_doctor()},
       .foreign_commands = gosym::words_for_commands(),
   };
   auto [command, usage] = gosym::parse_command_line(program, argc, argv);

@@ -11,6 +11,7 @@ Command make_record();
 Command make_report();
 Command make_top();
 Command make_goroutines();
+Command make_heap();
 Command make_diff();
 Command make_archive();
 Command make_inspect();

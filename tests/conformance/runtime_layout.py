@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""Where Go's runtime keeps its goroutines, as gosym believes it for a version, and as the debugging
+"""Where Go's runtime keeps its goroutines and its heap profile, as gosym believes it for a version, and as the debugging
 information of a program of that version says.
 
-    runtime_layout.py PRINT_GO_PROGRAM PRINT_ALLGS
+    runtime_layout.py PRINT_GO_PROGRAM PRINT_ALLGS PRINT_HEAP_PROFILE
 """
 import functools
 import pathlib
@@ -12,7 +12,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "live"))
 from common import FIXTURES, GO_ENVIRONMENT, WORK, call, compiled, go, run
 
-PRINT, PRINT_ALLGS = sys.argv[1:]
+PRINT, PRINT_ALLGS, PRINT_HEAP_PROFILE = sys.argv[1:]
 VERSIONS = ["1.15", "1.19", "1.21", "1.22", "1.23", "1.24", "1.25", "1.26", "1.27"]
 STATIC, CGO = {"CGO_ENABLED": "0"}, {"CGO_ENABLED": "1"}
 WAYS = {"static": (STATIC, []), "PIE": (STATIC, ["-buildmode=pie"]), "cgo": (CGO, []),
@@ -85,6 +85,19 @@ def lists_goroutines(version, way):
         (listed, found)
 
 
+def has_heap_profile(version, way):
+    """Each variable is among the places that the code gives; of rate and cycle there is one alone."""
+    program = build(version, way)
+    listed = {name: int(at, 16) for at, name in re.findall(
+        r"^([0-9a-f]+) [bBdD] runtime\.(mbuckets|bbuckets|xbuckets|MemProfileRate|mProfCycle|mProf)$",
+        call("llvm-nm", program).out, re.MULTILINE)}
+    lists, memory, rate, cycle = ([int(at, 16) for at in line.split()]
+                                  for line in call(PRINT_HEAP_PROFILE, program).out.splitlines())
+    assert {listed[name] for name in ("mbuckets", "bbuckets", "xbuckets")} <= set(lists), (listed, lists)
+    assert listed["mbuckets"] in memory and rate == [listed["MemProfileRate"]], (listed, memory, rate)
+    assert cycle == [listed.get("mProfCycle", listed.get("mProf"))], (listed, cycle)
+
+
 def others():
     for program in ("/bin/sh", "/usr/bin/gcc", "/dev/null", "/nowhere"):
         assert told(program) == "none", program
@@ -98,5 +111,7 @@ run([(f"Go {version}: the layout is that of its debugging information",
      for version in VERSIONS for way in WAYS] +
     [(f"Go {version}, {way}: the list of goroutines is found",
       functools.partial(lists_goroutines, version, way))
+     for version in VERSIONS for way in WAYS | MACHINES] +
+    [(f"Go {version}, {way}: the heap profile is found", functools.partial(has_heap_profile, version, way))
      for version in VERSIONS for way in WAYS | MACHINES] +
     [("what is no Go program has none", others)], root=False)

@@ -14,6 +14,7 @@ What it says of itself.
     top                       Show what uses the CPU now
     diff                      Tell what changed between two recordings
     goroutines                Show where the goroutines of a program wait
+    heap                      Show who allocated the memory of a program
     archive                   Put the files that were sampled into a recording
     inspect                   Show what symbol information is in a binary
     resolve                   Name addresses of a binary or of a running process
@@ -32,6 +33,7 @@ What it says of itself.
     gosym top -p 4242               the same while it runs
     gosym diff old.raw new.raw      what changed, and whether it is noise
     gosym goroutines 4242           where the goroutines of a process wait
+    gosym heap 4242                 who allocated the memory of a process
     gosym inspect ./server          what symbol information is in a binary
     gosym resolve ./server 4a1b20   name an address of a binary
     gosym doctor                    what can be recorded here, and why not
@@ -71,7 +73,7 @@ What is close to a command or an option was probably meant to be it.
 
 No line of help is longer than 80 columns in a pipe.
 
-  $ for command in '' record report top diff goroutines archive inspect resolve annotate doctor; do gosym $command --help; done | awk 'length > 80'
+  $ for command in '' record report top diff goroutines heap archive inspect resolve annotate doctor; do gosym $command --help; done | awk 'length > 80'
 
 Each command points to its own help.
 

@@ -1,0 +1,263 @@
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "base/exit_status.h"
+#include "base/print.h"
+#include "base/text.h"
+#include "commands/command.h"
+#include "commands/goroutines/source.h"
+#include "commands/heap/profile.h"
+#include "commands/option_checks.h"
+#include "commands/report_options.h"
+#include "output/format.h"
+#include "output/output_file.h"
+#include "view/selection.h"
+
+namespace gosym {
+
+namespace {
+
+// What the command line of `gosym heap` says.
+struct HeapOptions {
+  std::string process;  // or a core file
+  std::string program;  // of a core file; empty: at its path
+  HeapView heap;
+  ViewOptions view;
+  Selection selection;
+  ColourMode colour = ColourMode::kAuto;
+  std::string format = "text";
+  std::string output = "-";
+};
+
+// The heap profile of one of the programs of a process.
+struct FoundHeap {
+  const GoFile* file = nullptr;
+  HeapProfile profile;
+};
+
+HeapRuntime make_heap_runtime(const GoFile& file, const go::HeapProfileLayout& layout) {
+  go::HeapProfileVariables variables = go::find_heap_profile(*file.module);
+  auto at_run_time = [&](const std::vector<ImageAddress>& places) {
+    std::vector<uint64_t> addresses;
+    for (ImageAddress place : places)
+      addresses.push_back(to_integer(place) + file.bias);
+    return addresses;
+  };
+  return {.layout = layout,
+          .lists = at_run_time(variables.lists),
+          .memory_lists = at_run_time(variables.memory_lists),
+          .rate = at_run_time(variables.rate),
+          .cycle = at_run_time(variables.cycle),
+          .is_used = variables.is_used};
+}
+
+Result<HeapProfile> read_heap_of(const GoFile& file, const GoroutineSource& source,
+                                 HeapTime time) {
+  if (file.image->pointer_size != 8)
+    return errorf("'{}' is a 32-bit program: gosym reads heaps of 64-bit programs only",
+                  printable(file.path))
+        .with_exit_status(kUnsupported);
+  auto layout = go::heap_profile_layout(file.version);
+  if (!layout)
+    return errorf("'{}' was built by {}: gosym knows the heaps of Go 1.{} to 1.{}",
+                  printable(file.path),
+                  file.version.empty() ? "a Go that does not tell its version"
+                                       : printable(file.version),
+                  go::kFirstHeapMinor, go::kLastHeapMinor)
+        .with_exit_status(kUnsupported);
+  return read_heap_profile(make_heap_runtime(file, *layout), time, source.read_memory);
+}
+
+// Of the first Go runtime in the process that has one.
+Result<FoundHeap> read_heap(const GoroutineSource& source, HeapTime time) {
+  std::optional<Error> problem;
+  for (const GoFile& file : source.code.files()) {
+    auto profile = read_heap_of(file, source, time);
+    if (profile)
+      return FoundHeap{&file, *std::move(profile)};
+    if (!problem)
+      problem = std::move(profile).error();
+  }
+  return problem ? *std::move(problem)
+                 : Error("it runs no Go code").with_exit_status(kNoTarget);
+}
+
+// The part of all by which the total of the bytes that are shown may be off: in 95 of 100 cases
+// it is less. Each object is sampled by chance, a large one as good as always.
+double error_of(const HeapProfile& heap, bool is_allocated) {
+  double total = 0;
+  double variance = 0;
+  for (const HeapBucket& bucket : heap.buckets) {
+    auto count = static_cast<double>(bucket.allocated - (is_allocated ? 0 : bucket.freed));
+    auto size = static_cast<double>(bucket.size);
+    double chance = heap.rate <= 1 ? 1 : 1 - std::exp(-size / static_cast<double>(heap.rate));
+    if (size == 0 || chance <= 0)
+      continue;
+    total += count * size / chance;
+    variance += count * size / chance * (size / chance) * (1 - chance);
+  }
+  return total == 0 ? 0 : 1.96 * std::sqrt(variance) / total;
+}
+
+// What a person has to know of the figures below it.
+std::string header_of(const HeapProfile& heap, const HeapView& view) {
+  uint64_t sampled = 0;
+  for (const HeapBucket& bucket : heap.buckets)
+    sampled += bucket.allocated - (view.is_allocated ? 0 : bucket.freed);
+  std::string when;
+  if (view.time == HeapTime::kNow)
+    when =
+        fmt::format("since the program began, {}", count_text(heap.collections, "collection"));
+  else if (heap.is_before_first)
+    when = "all that was allocated: no collection has ended yet";
+  else
+    when = fmt::format("as the last of {} left it", count_text(heap.collections, "collection"));
+  return fmt::format("{}\nsampled    {}, {}; the total is right within {:.1f} % (95 %)\n", when,
+                     count_text(sampled, "object"),
+                     heap.rate == 0   ? "and now none any more: they stand for themselves"
+                     : heap.rate == 1 ? "each one that was allocated"
+                                      : fmt::format("one in {}", human_size(heap.rate)),
+                     100 * error_of(heap, view.is_allocated));
+}
+
+Result<int> show_heap(const FoundHeap& found, const GoroutineSource& source,
+                      HeapOptions& options) {
+  Profile profile = profile_of(found.profile, options.heap, *found.file, source);
+  select(profile, options.selection);
+  const Format& format = *find_format(options.format);
+  if (format.events != EventsWritten::kTogether) {
+    EventPart part = select_event(profile, 0);
+    exchange(part, profile);
+  }
+  if (profile.samples.empty())
+    return Error("nothing that was sampled is left to show").with_exit_status(kNoTarget);
+  bool is_on_screen = options.output == "-";
+  options.view.screen = is_on_screen ? standard_output(options.colour) : Screen();
+  auto file = OutputFile::open(options.output, readers_of(format.name, profile));
+  if (!file)
+    return std::move(file).error();
+  if (format.name == "text")
+    file->write(header_of(found.profile, options.heap));
+  write_events(profile, format, options.view, [&](std::string_view data) {
+    return format.name == "text" ? file->write(on_screen(data, options.view.screen))
+                                 : file->write(data);
+  });
+  if (auto written = file->finish(); !written)
+    return std::move(written).error();
+  for (const std::string& note : source.notes)
+    print(stderr, "gosym: note: {}\n", note);
+  if (!found.profile.is_torn)
+    return kSuccess;
+  print(stderr,
+        "gosym: note: the profile changed each time that it was read: what is shown may be of "
+        "two moments\n");
+  return kPartial;
+}
+
+Result<int> run_heap(HeapOptions& options) {
+  if (auto checked = check_view(options.view); !checked)
+    return std::move(checked).error();
+  std::string output = options.output == "-" ? std::string() : options.output;
+  auto chosen = choose_source("heap", options.process, options.program, {output});
+  if (!chosen)
+    return std::move(chosen).error();
+  auto source = open_source(*chosen);
+  auto found =
+      source ? read_heap(*source, options.heap.time) : Result<FoundHeap>(Error(source.error()));
+  if (auto is_there = check_is_there(*chosen); !is_there)
+    return std::move(is_there).error();
+  return found ? show_heap(*found, *source, options) : Result<int>(std::move(found).error());
+}
+
+// Of those of `gosym report` what a heap has.
+OptionGroup without(OptionGroup group, std::initializer_list<std::string_view> names) {
+  std::erase_if(group.options, [&](const Option& option) {
+    return std::ranges::any_of(
+        names, [&](std::string_view name) { return option.names.ends_with(name); });
+  });
+  return group;
+}
+
+Option heap_format(std::string name, std::string help, HeapOptions& options) {
+  std::vector<std::string> others = {"--json", "--folded", "--pprof", "--html"};
+  std::erase(others, "--" + name);
+  bool has_file = name == "pprof" || name == "html";
+  return {.names = "--" + name,
+          .value = has_file ? "FILE" : "",
+          .help = std::move(help),
+          .set =
+              [&options, name, has_file](const std::string& file) {
+                options.format = name;
+                if (has_file)
+                  options.output = file;
+              },
+          .check = has_file ? Check(check_given) : Check(),
+          .excludes = std::move(others)};
+}
+
+std::vector<OptionGroup> heap_options(HeapOptions& options) {
+  OptionGroup what =
+      without(view_options(options.view), {"--children", "--no-children", "--show-nr-samples"});
+  std::vector<Option> own = {
+      {.names = "-p,--pid",
+       .value = "PID|NAME",
+       .help = "The process, in the words of record",
+       .set = into(options.process),
+       .check = check_process,
+       .excludes = {"PROGRAM"}},
+      {.names = "--inuse",
+       .help = "Show what is in use, as the last collection left it (default)",
+       .excludes = {"--alloc"}},
+      {.names = "--alloc",
+       .help = "Show all that was allocated since the program began",
+       .set =
+           [&options](const std::string& /*none*/) {
+             options.heap.is_allocated = true;
+             options.heap.time = HeapTime::kNow;
+           }},
+      {.names = "--objects",
+       .help = "Count objects, not bytes",
+       .set = into(options.heap.has_objects)},
+      {.names = "--system",
+       .help = "Show the functions by which Go's runtime allocates as well",
+       .set = into(options.heap.has_system)}};
+  what.options.insert(what.options.begin(), own.begin(), own.end());
+  return {{"",
+           {{.names = "PID|NAME|CORE",
+             .help = "Process of a Go program, by PID or name, or its core file",
+             .set = into(options.process),
+             .check = check_process},
+            {.names = "PROGRAM",
+             .help = "Program of the core file, if it is not at its path",
+             .set = into(options.program),
+             .check = check_given}}},
+          std::move(what),
+          without(selection_options(options.selection),
+                  {"--module", "--mine", "--no-kernel", "--no-inlines"}),
+          {"What to write",
+           {heap_format("json", "Write JSON, for programs", options),
+            heap_format("folded", "Write folded stacks, for flame graphs", options),
+            heap_format("pprof", "Write a profile for go tool pprof", options),
+            heap_format("html", "Write a page for a browser", options),
+            colour_option(options.colour)}}};
+}
+
+}  // namespace
+
+Command make_heap() {
+  auto options = std::make_shared<HeapOptions>();
+  return {.name = "heap",
+          .summary = "Show who allocated the memory of a program",
+          .groups = heap_options(*options),
+          .examples =
+              "  gosym heap 4242                    what is in use, by function and path\n"
+              "  gosym heap --alloc prometheus      what was allocated since it began\n"
+              "  gosym heap --tree --objects 4242   how many objects, as a tree\n"
+              "  gosym heap --folded 4242 | flamegraph.pl > heap.svg\n"
+              "  gosym heap --pprof now.pb.gz 4242  for go tool pprof -diff_base\n"
+              "  gosym heap core ./server           what was in use when it crashed\n",
+          .run = [options] { return run_heap(*options); }};
+}
+
+}  // namespace gosym

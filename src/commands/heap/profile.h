@@ -1,0 +1,23 @@
+#pragma once
+
+#include "commands/goroutines/source.h"
+#include "heap/heap_profile.h"
+#include "profile/profile.h"
+
+namespace gosym {
+
+// How a heap profile is to be shown.
+struct HeapView {
+  HeapTime time = HeapTime::kCollection;
+  bool is_allocated = false;  // all that was allocated comes first, or else what is in use
+  bool has_objects = false;   // their number comes first, or else their bytes
+  bool has_system = false;    // the runtime's own functions as well
+};
+
+// The profile as that of /debug/pprof/heap is: with the events alloc_objects, alloc_space,
+// inuse_objects and inuse_space, that which the view is of first, and the size of the objects
+// as the label "bytes". `file` is the program's.
+Profile profile_of(const HeapProfile& heap, const HeapView& view, const GoFile& file,
+                   const GoroutineSource& source);
+
+}  // namespace gosym

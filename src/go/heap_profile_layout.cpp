@@ -1,0 +1,109 @@
+#include "go/heap_profile_layout.h"
+
+#include <algorithm>
+#include <initializer_list>
+#include <iterator>
+
+#include "go/code_operands.h"
+#include "go/runtime_layout.h"
+
+namespace gosym::go {
+
+namespace {
+
+struct ProfileRelease {
+  uint32_t first_minor;
+  HeapProfileLayout layout;
+};
+constexpr ProfileRelease kProfileReleases[] = {
+    {kFirstHeapMinor, {4, 0}}, {19, {4, 1}}, {27, {2, 1}}};
+
+constexpr uint64_t kDefaultRate = 512 << 10;
+
+bool is_variable(const elf::Image& image, uint64_t address) {
+  return std::ranges::any_of(image.segments, [&](const elf::Segment& segment) {
+    return segment.type == PT_LOAD && (segment.flags & PF_W) != 0 &&
+           address - to_integer(segment.address) < segment.memory_size;
+  });
+}
+
+// Those that are variables and of one of the sizes, in order.
+std::vector<ImageAddress> variables_of(const Module& module, const CodeOperands& operands,
+                                       std::initializer_list<uint8_t> sizes) {
+  std::vector<ImageAddress> found;
+  for (const CodeOperand& operand : operands) {
+    bool is_meant = std::ranges::find(sizes, operand.size) != sizes.end() &&
+                    is_variable(*module.image, operand.address);
+    if (is_meant && (found.empty() || to_integer(found.back()) != operand.address))
+      found.push_back(ImageAddress{operand.address});
+  }
+  return found;
+}
+
+std::vector<ImageAddress> in_both(const std::vector<ImageAddress>& one,
+                                  const std::vector<ImageAddress>& other) {
+  std::vector<ImageAddress> both;
+  std::ranges::set_intersection(one, other, std::back_inserter(both));
+  return both;
+}
+
+// The linker sets it, or in some releases the program when it begins: then it is what two
+// functions have in common that choose the next sample.
+std::vector<ImageAddress> find_rate(const Module& module, const std::vector<ImageAddress>& one,
+                                    const std::vector<ImageAddress>& other) {
+  auto is_set = [&](ImageAddress address) {
+    return module.image->load_word(address) == kDefaultRate;
+  };
+  auto set = std::ranges::find_if(one, is_set);
+  return set != one.end() ? std::vector{*set} : in_both(one, other);
+}
+
+}  // namespace
+
+std::optional<HeapProfileLayout> heap_profile_layout(std::string_view go_version) {
+  auto minor = minor_of_release(go_version);
+  std::optional<HeapProfileLayout> layout;
+  for (const ProfileRelease& release : kProfileReleases)
+    if (minor && *minor >= release.first_minor && *minor <= kLastHeapMinor)
+      layout = release.layout;
+  return layout;
+}
+
+uint64_t bucket_hash(Bytes stack, uint64_t size) {
+  uint64_t hash = 0;
+  auto mix = [&](uint64_t word) {
+    hash += word;
+    hash += hash << 10;
+    hash ^= hash >> 6;
+  };
+  for (uint64_t at = 0; at + 8 <= stack.size(); at += 8)
+    mix(*load<uint64_t>(stack, at));
+  mix(size);
+  hash += hash << 3;
+  return hash ^ hash >> 11;
+}
+
+HeapProfileVariables find_heap_profile(const Module& module) {
+  constexpr std::string_view kMakers[] = {"runtime.MemProfile", "runtime.memProfileInternal"};
+  auto operands = code_operands(
+      module, {"runtime.stkbucket", "runtime.mProf_Flush", "runtime.mProf_FlushLocked",
+               "runtime.nextSample", "runtime.profilealloc", "runtime.allocmcache",
+               "runtime.mProf_Malloc", "runtime.mProf_Free", kMakers[0], kMakers[1]});
+  auto variables = [&](std::string_view function, std::initializer_list<uint8_t> sizes) {
+    return variables_of(module, operands[function], sizes);
+  };
+  HeapProfileVariables found;
+  found.is_used = operands.contains(kMakers[0]) || operands.contains(kMakers[1]);
+  found.lists = variables("runtime.stkbucket", {0, 8});
+  // One of them is part of the other, or not.
+  operands["runtime.mProf_Flush"].merge(operands["runtime.mProf_FlushLocked"]);
+  found.memory_lists = in_both(found.lists, variables("runtime.mProf_Flush", {0, 8}));
+  operands["runtime.nextSample"].merge(operands["runtime.profilealloc"]);
+  found.rate = find_rate(module, variables("runtime.nextSample", {8}),
+                         variables("runtime.allocmcache", {8}));
+  found.cycle =
+      in_both(variables("runtime.mProf_Malloc", {4}), variables("runtime.mProf_Free", {4}));
+  return found;
+}
+
+}  // namespace gosym::go

@@ -1,0 +1,383 @@
+#include "heap/heap_profile.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <unordered_set>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/exit_status.h"
+
+namespace gosym {
+
+namespace {
+
+using proc::MemoryPiece;
+
+constexpr uint64_t kWord = 8;
+// Addresses of a stack: what GODEBUG=profstackdepth allows, and some more.
+constexpr uint64_t kMaxBucketStack = 1100;
+constexpr size_t kMaxHeapWords = 16;  // of a record
+// Large servers have some ten thousand.
+constexpr size_t kMaxBuckets = 1 << 20;
+constexpr uint64_t kMaxHeapAddresses = 32 << 20;  // of all stacks together
+constexpr uint64_t kMaxBytesRead = uint64_t{1} << 30;
+constexpr uint64_t kMaxBytesKept = 256 << 20;
+constexpr uint64_t kMaxHeapTime = 10'000'000'000;  // nanoseconds
+constexpr int kMaxHeapLooks = 6;
+// Beyond these no sum of them has 63 bits.
+constexpr uint64_t kMaxHeapBytes = uint64_t{1} << 50;
+constexpr double kMaxAmount = 4e18;
+
+Error no_profile(std::string what) {
+  return Error(std::move(what)).with_exit_status(kNoTarget);
+}
+
+Error unlike_go(std::string_view what) {
+  return errorf("the heap profile is not as Go keeps it: {}", what)
+      .with_exit_status(kUnsupported);
+}
+
+uint64_t clamped(double amount) {
+  return static_cast<uint64_t>(std::clamp(amount, 0.0, kMaxAmount));
+}
+
+// Reads memory in blocks: buckets lie close to each other, and to ask for each by itself would
+// take much longer.
+class BlockMemory {
+public:
+  explicit BlockMemory(const proc::ReadMemory& read_memory) : read_memory_(read_memory) {}
+
+  // Whether all of it is there.
+  Result<bool> read(uint64_t address, std::span<std::byte> room) {
+    while (!room.empty()) {
+      auto block = block_of(address);
+      if (!block)
+        return std::move(block).error();
+      if (*block == nullptr)
+        return read_alone(address, room);
+      uint64_t offset = address % kBlock;
+      uint64_t size = std::min<uint64_t>(room.size(), kBlock - offset);
+      std::ranges::copy(std::span(**block).subspan(offset, size), room.begin());
+      room = room.subspan(size);
+      address += size;
+    }
+    return true;
+  }
+
+  Result<std::optional<uint64_t>> word(uint64_t address) { return integer<uint64_t>(address); }
+
+  template <class T>
+  Result<std::optional<T>> integer(uint64_t address) {
+    T value = 0;
+    auto done = read(address, std::as_writable_bytes(std::span(&value, 1)));
+    if (!done)
+      return std::move(done).error();
+    return *done ? std::optional(value) : std::nullopt;
+  }
+
+  // What is read from now on is as it is now.
+  void forget() { blocks_.clear(); }
+
+private:
+  static constexpr uint64_t kBlock = 16 << 10;
+  using Block = std::vector<std::byte>;
+
+  // Null: it is not there as a whole.
+  Result<const Block*> block_of(uint64_t address) {
+    auto [entry, is_new] = blocks_.try_emplace(address / kBlock);
+    if (is_new) {
+      if (blocks_.size() > kMaxBytesKept / kBlock)
+        return forget_others(address);
+      Block block(kBlock);
+      auto done = read_piece(address / kBlock * kBlock, block);
+      if (!done)
+        return std::move(done).error();
+      if (*done)
+        entry->second = std::move(block);
+    }
+    return entry->second.empty() ? nullptr : &entry->second;
+  }
+
+  Result<const Block*> forget_others(uint64_t address) {
+    blocks_.clear();
+    return block_of(address);
+  }
+
+  Result<bool> read_alone(uint64_t address, std::span<std::byte> room) {
+    return read_piece(address, room);
+  }
+
+  Result<bool> read_piece(uint64_t address, std::span<std::byte> room) {
+    read_ += room.size();
+    if (read_ > kMaxBytesRead)
+      return unlike_go("it is too large, or never the same");
+    MemoryPiece piece = {address, room};
+    if (auto done = read_memory_({&piece, 1}); !done)
+      return std::move(done).error();
+    return piece.is_read;
+  }
+
+  const proc::ReadMemory& read_memory_;
+  std::map<uint64_t, Block> blocks_;  // by number; empty: cannot be read
+  uint64_t read_ = 0;                 // bytes
+};
+
+// A bucket as it lies in memory.
+struct RawBucket {
+  uint32_t stack = 0;
+  uint64_t size = 0;
+  std::array<uint64_t, kMaxHeapWords> words = {};  // of the record
+};
+
+// A list of buckets as it was at a moment.
+struct RawList {
+  uint32_t cycle = 0;
+  std::vector<RawBucket> buckets;
+};
+
+class HeapReader {
+public:
+  HeapReader(const HeapRuntime& runtime, const proc::ReadMemory& read_memory)
+      : runtime_(runtime), memory_(read_memory), end_(monotonic_ns() + kMaxHeapTime) {}
+
+  Result<HeapProfile> read(HeapTime time) {
+    auto rate = read_rate();
+    if (!rate)
+      return std::move(rate).error();
+    // What was sampled before it was turned off means nothing.
+    if (*rate == 0 && !runtime_.is_used)
+      return why_empty(*rate);
+    auto place = find_list(go::BucketKind::kMemory);
+    if (!place)
+      return std::move(place).error();
+    if (!*place)
+      return why_empty(*rate);
+    HeapProfile profile;
+    for (int look = 0; look < kMaxHeapLooks; look++) {
+      auto taken = take(**place, time);
+      if (!taken)
+        return std::move(taken).error();
+      profile = *std::move(taken);
+      if (!profile.is_torn)
+        break;
+    }
+    profile.rate = *rate;
+    if (sum_of(profile) > kMaxAmount)
+      return unlike_go("it has counts that no program can have");
+    profile.stacks = std::move(stacks_);
+    return profile;
+  }
+
+private:
+  Result<uint64_t> read_rate() {
+    if (runtime_.rate.size() != 1)
+      return unlike_go("the code does not tell where its rate is");
+    auto rate = memory_.word(runtime_.rate.front());
+    if (!rate)
+      return std::move(rate).error();
+    if (!*rate)
+      return unlike_go("its rate cannot be read");
+    return **rate > INT64_MAX ? 0 : **rate;
+  }
+
+  // Of all that was allocated, objects or bytes, whichever are more.
+  static double sum_of(const HeapProfile& profile) {
+    double sum = 0;
+    for (const HeapBucket& bucket : profile.buckets) {
+      HeapAmount amount = scaled_up(bucket.allocated, bucket.size, profile.rate);
+      sum += static_cast<double>(std::max(amount.objects, amount.bytes));
+    }
+    return sum;
+  }
+
+  Error why_empty(uint64_t rate) const {
+    if (rate != 0)
+      return no_profile("the program has allocated too little to be sampled so far");
+    return no_profile(runtime_.is_used
+                          ? "the program keeps no heap profile: it has set MemProfileRate to 0"
+                          : "the program keeps no heap profile: nothing in it asks for one, so "
+                            "that the linker left it out");
+  }
+
+  // Where the word is that leads to the list of the kind; none: it is empty.
+  Result<std::optional<uint64_t>> find_list(go::BucketKind kind) {
+    bool may_be_empty = kind != go::BucketKind::kMemory;
+    for (uint64_t place : runtime_.lists) {
+      auto head = memory_.word(place);
+      if (!head)
+        return std::move(head).error();
+      bool is_memory =
+          std::ranges::find(runtime_.memory_lists, place) != runtime_.memory_lists.end();
+      may_be_empty |= *head == 0 && is_memory;
+      if (!*head || **head == 0)
+        continue;
+      std::vector<RawBucket> first;
+      auto next = read_bucket(**head, kind, first);
+      if (!next)
+        return std::move(next).error();
+      if (*next)
+        return std::optional(place);
+    }
+    if (may_be_empty)
+      return std::optional<uint64_t>();
+    return unlike_go("no list of buckets is where the program's code says");
+  }
+
+  uint64_t words_of(go::BucketKind kind) const {
+    return kind == go::BucketKind::kMemory ? 4 * uint64_t{runtime_.layout.words_of_count} : 2;
+  }
+
+  // Adds the bucket at the address, and gives that of the next. None: there is no bucket of
+  // that kind.
+  Result<std::optional<uint64_t>> read_bucket(uint64_t address, go::BucketKind kind,
+                                              std::vector<RawBucket>& buckets) {
+    std::array<uint64_t, go::kBucketStack / kWord> header = {};
+    auto in_header = [&](uint64_t offset) { return header[offset / kWord]; };
+    auto done = address % kWord == 0
+                    ? memory_.read(address, std::as_writable_bytes(std::span(header)))
+                    : Result<bool>(false);
+    if (!done)
+      return std::move(done).error();
+    uint64_t depth = in_header(go::kBucketStackSize);
+    if (!*done || in_header(go::kBucketKind) != static_cast<uint64_t>(kind) ||
+        depth > kMaxBucketStack)
+      return std::optional<uint64_t>();
+    std::vector<uint64_t> rest(depth + words_of(kind));
+    done = memory_.read(address + go::kBucketStack, std::as_writable_bytes(std::span(rest)));
+    if (!done)
+      return std::move(done).error();
+    auto stack = std::span(rest).first(depth);
+    RawBucket bucket = {.size = in_header(go::kBucketSize)};
+    if (!*done ||
+        go::bucket_hash(std::as_bytes(stack), bucket.size) != in_header(go::kBucketHash))
+      return std::optional<uint64_t>();
+    uint32_t known = stacks_.size();
+    bucket.stack = stacks_.intern(stack);
+    addresses_ += stacks_.size() > known ? depth : 0;
+    std::ranges::copy(std::span(rest).subspan(depth), bucket.words.begin());
+    buckets.push_back(bucket);
+    return std::optional(in_header(go::kBucketNext));
+  }
+
+  Result<RawList> read_list(uint64_t place, go::BucketKind kind) {
+    memory_.forget();
+    auto cycle = read_cycle();
+    if (!cycle)
+      return std::move(cycle).error();
+    RawList list = {.cycle = *cycle, .buckets = {}};
+    auto address = memory_.word(place);
+    std::unordered_set<uint64_t> seen;
+    while (address && *address && **address != 0) {
+      if (seen.size() == kMaxBuckets || addresses_ > kMaxHeapAddresses || monotonic_ns() > end_)
+        return unlike_go("its list is too long");
+      if (!seen.insert(**address).second)
+        return unlike_go("its list leads in a circle");
+      address = read_bucket(**address, kind, list.buckets);
+    }
+    if (!address)
+      return std::move(address).error();
+    if (!*address)
+      return unlike_go("its list leads to what is no bucket");
+    return list;
+  }
+
+  Result<uint32_t> read_cycle() {
+    if (runtime_.cycle.size() != 1)
+      return unlike_go("the code does not tell where its cycle is");
+    auto cycle = memory_.integer<uint32_t>(runtime_.cycle.front());
+    if (!cycle)
+      return std::move(cycle).error();
+    if (!*cycle)
+      return unlike_go("its cycle cannot be read");
+    return **cycle;
+  }
+
+  // Reads the list twice. Torn: a collection ended meanwhile, or what was published changed.
+  Result<HeapProfile> take(uint64_t place, HeapTime time) {
+    auto list = read_list(place, go::BucketKind::kMemory);
+    if (!list)
+      return std::move(list).error();
+    auto again = read_list(place, go::BucketKind::kMemory);
+    if (!again)
+      return std::move(again).error();
+    auto profile = profile_of(*list, time);
+    auto other = profile_of(*again, time);
+    if (!profile || !other)
+      return std::move(profile ? other : profile).error();
+    bool changes = time == HeapTime::kNow || other->is_before_first;
+    // New buckets have nothing yet that is published.
+    profile->is_torn =
+        list->cycle != again->cycle || (!changes && profile->buckets != other->buckets);
+    return profile;
+  }
+
+  // The sums of one count of a record over what is published and some of the cycles.
+  uint64_t sum_of(const RawBucket& bucket, size_t count, std::span<const size_t> cycles) const {
+    size_t words = runtime_.layout.words_of_count;
+    uint64_t sum = bucket.words[count];
+    for (size_t cycle : cycles)
+      sum += bucket.words[words * (1 + cycle) + count];
+    return sum;
+  }
+
+  Result<HeapProfile> profile_of(const RawList& list, HeapTime time) const {
+    constexpr std::array<size_t, 3> kAll = {0, 1, 2};
+    HeapProfile profile;
+    profile.collections = list.cycle >> runtime_.layout.cycle_shift;
+    // What is about to be published counts as if it were.
+    std::array<size_t, 1> ended = {profile.collections % kAll.size()};
+    auto is_empty = [&](const RawBucket& bucket) {
+      return sum_of(bucket, 0, ended) == 0 && sum_of(bucket, 1, ended) == 0;
+    };
+    profile.is_before_first = std::ranges::all_of(list.buckets, is_empty);
+    bool is_all = time == HeapTime::kNow || profile.is_before_first;
+    std::span<const size_t> cycles = is_all ? std::span<const size_t>(kAll) : ended;
+    size_t odd = 0;
+    for (const RawBucket& bucket : list.buckets) {
+      HeapBucket counted = {.stack = bucket.stack,
+                            .size = bucket.size,
+                            .allocated = sum_of(bucket, 0, cycles),
+                            .freed = sum_of(bucket, 1, cycles)};
+      // What is allocated and freed while it is read may be seen in part.
+      counted.freed = std::min(counted.freed, counted.allocated);
+      if (counted.allocated > kMaxHeapBytes / std::max<uint64_t>(counted.size, 1))
+        return unlike_go("it has counts that no program can have");
+      bool has_bytes = runtime_.layout.words_of_count == 4;
+      odd += has_bytes && bucket.words[2] != bucket.words[0] * bucket.size;
+      if (counted.allocated != 0)
+        profile.buckets.push_back(counted);
+    }
+    if (odd > list.buckets.size() / 2)
+      return unlike_go("the bytes of its buckets are not those of their objects");
+    return profile;
+  }
+
+  const HeapRuntime& runtime_;
+  BlockMemory memory_;
+  uint64_t end_;  // of all time, CLOCK_MONOTONIC
+  SequencePool<uint64_t> stacks_;
+  uint64_t addresses_ = 0;  // of all stacks
+};
+
+}  // namespace
+
+Result<HeapProfile> read_heap_profile(const HeapRuntime& runtime, HeapTime time,
+                                      const proc::ReadMemory& read_memory) {
+  return HeapReader(runtime, read_memory).read(time);
+}
+
+HeapAmount scaled_up(uint64_t sampled, uint64_t size, uint64_t rate) {
+  if (sampled == 0 || size == 0)
+    return {};
+  double scale =
+      rate <= 1 ? 1
+                : 1 / (1 - std::exp(-static_cast<double>(size) / static_cast<double>(rate)));
+  return {clamped(static_cast<double>(sampled) * scale),
+          clamped(static_cast<double>(sampled * size) * scale)};
+}
+
+}  // namespace gosym

@@ -1,0 +1,177 @@
+#!/usr/bin/python3
+"""Who allocated the memory of a running program, against what the program says of itself.
+
+    heap.py GOSYM
+"""
+import collections
+import contextlib
+import functools
+import json
+import os
+import re
+import subprocess
+
+from common import FIXTURES, GO_ENVIRONMENT, WITHOUT_RIGHTS, call, compiled, go, go_versions, gosym
+from common import new_place, parse_locations, run
+
+VERSIONS = go_versions("1.15", "1.19", "1.21", "1.22", "1.23", "1.24", "1.25", "1.26", "1.27")
+STATIC, CGO = {"CGO_ENABLED": "0"}, {"CGO_ENABLED": "1"}
+WAYS = {"static": (STATIC, []), "PIE": (STATIC, ["-buildmode=pie"]), "cgo": (CGO, []),
+        "race": (CGO, ["-race"])}
+ALL_WAYS = {"1.15", "1.21", "1.26", "1.27"}
+TYPES = ["alloc_objects", "alloc_space", "inuse_objects", "inuse_space"]
+UNLIKE_GO = "the heap profile is not as Go keeps it"
+
+
+def ways_of(version):
+    return [way for way in WAYS if way != "race" or version == "1.27"]
+
+
+@functools.cache
+def build(version, way="static", *flags):
+    environment, mode = WAYS[way]
+    vcs = [] if version == "1.15" else ["-buildvcs=false"]
+    return compiled(go(version), "build", *vcs, *mode, *flags, "-ldflags=-s -w", output=new_place("heap"),
+                    cwd=FIXTURES / "heap", env=GO_ENVIRONMENT | environment)
+
+
+@contextlib.contextmanager
+def resting(program, how="", rate=None):
+    """A program that allocates nothing any more: its number, and its own profile."""
+    own = new_place("own.pb.gz")
+    debug = {"GODEBUG": f"memprofilerate={rate}"} if rate else {}
+    with subprocess.Popen([program, own, how], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                          env=os.environ | debug) as process:
+        try:
+            assert process.stdout.readline() == "ready\n"
+            yield process.pid, own
+        finally:
+            process.kill()
+
+
+def ours(pid, *options):
+    file = new_place("ours.pb.gz")
+    gosym("heap", "--pprof", file, *options, pid)
+    return file
+
+
+def read(file):
+    """The head of a profile, and what each stack has of each size: frames with lines, the four values."""
+    raw = call("/usr/bin/go", "tool", "pprof", "-raw", file, env=GO_ENVIRONMENT).out
+    head, _, text = raw.partition("\nSamples:\n")
+    samples, _, rest = text.partition("\nLocations\n")
+    locations = parse_locations(rest.partition("\nMappings\n")[0])
+    types, *lines = samples.splitlines()
+    assert [re.sub(r"/.*", "", name) for name in types.split()] == TYPES, types
+    found = collections.Counter()
+    for line in lines:
+        if parts := re.match(r" *(\d+) +(\d+) +(\d+) +(\d+): ([\d ]*)$", line):
+            values = [int(value) for value in parts.groups()[:4]]
+            stack = tuple(tuple(locations[number].lines) for number in parts[5].split())
+        elif size := re.search(r"bytes:\[(\d+)\]", line):
+            for name, value in zip(TYPES, values):
+                found[stack, size[1], name] += value
+    head = dict(re.findall(r"^(PeriodType|Period): (.*)$", head, re.M))
+    return head, {key: value for key, value in found.items() if value}
+
+
+def equals_own(version, way, how, rate):
+    with resting(build(version, way), how, rate) as (pid, own):
+        told, read_here = read(own), read(ours(pid))
+        assert told[0] == read_here[0], (told[0], read_here[0])
+        assert len(told[1]) > (30 if rate else 3), len(told[1])
+        differing = [(key, told[1].get(key), read_here[1].get(key)) for key in told[1].keys() | read_here[1].keys()
+                     if told[1].get(key) != read_here[1].get(key)]
+        assert not differing, f"{len(differing)} of {len(told[1])}: {differing[0]}"
+
+
+def tops_equal():
+    """Whatever go tool pprof makes of it, and a difference of the two is nothing."""
+    def top(*words):
+        text = call(go("1.27"), "tool", "pprof", "-top", "-nodecount=9999", "-nodefraction=0", *words).out
+        return sorted(line for line in text.splitlines() if re.match(r" +-?[\d.]", line))
+    with resting(build("1.27"), "collect", 4096) as (pid, own):
+        here = ours(pid)
+        for name in ("alloc_objects", "inuse_space"):
+            rows = top(f"-sample_index={name}", own)
+            assert len(rows) > 5 and rows == top(f"-sample_index={name}", here), name
+        assert not top("-diff_base", own, here), top("-diff_base", own, here)
+
+
+def allocated():
+    """Until now: what was allocated since the last collection counts as well."""
+    with resting(build("1.26"), "collect", 4096) as (pid, own):
+        def total(file, name):
+            return sum(value for key, value in read(file)[1].items() if key[2] == name and
+                       any("main.drop" == line.function for frame in key[0] for line in frame))
+        dropped = 1000 * 10025
+        assert 1.5 * dropped < total(own, "alloc_space") < 2.5 * dropped
+        assert 2.5 * dropped < total(ours(pid, "--alloc"), "alloc_space") < 3.5 * dropped
+
+
+def other_forms():
+    with resting(build("1.27"), "collect", 4096) as (pid, own):
+        values = read(own)[1]
+        total = {name: sum(value for key, value in values.items() if key[2] == name) for name in TYPES}
+        document = json.loads(gosym("heap", "--json", pid).out)
+        assert document["totals"]["value"] == total["inuse_space"], document["totals"]
+        assert document["totals"]["unit"] == "bytes" and document["recording"]["period"] == 4096
+        for options, name in [([], "inuse_space"), (["--objects"], "inuse_objects")]:
+            folded = gosym("heap", "--folded", *options, pid).out.splitlines()
+            assert sum(int(line.rpartition(" ")[2]) for line in folded) == total[name], name
+            assert any(";main.keep;main.recurse;" in line for line in folded), folded[:3]
+        text = gosym("heap", pid).out
+        assert re.match(r"as the last of \d+ collections left it\nsampled +[\d,]+ objects, one in 4\.0 KiB; "
+                        r"the total is right within \d+\.\d %", text), text
+        assert re.search(r"^ *[\d.]+ +[\d.]+ +[\d.]+ +[\d.]+  main\.recurse ", text, re.M), text
+        assert "main.keep" in gosym("heap", "--tree", pid).out
+        assert "label:bytes" in gosym("heap", "--by", "label:bytes", pid).out
+        page = new_place("heap.html")
+        gosym("heap", "--html", page, pid)
+        assert "inuse_space" in gosym("report", page).out
+        told = gosym("diff", own, ours(pid), "--event", "inuse_space").out
+        assert "main.keep" in told, told
+
+
+def hostile(how):
+    with resting(build("1.21", "static", "-tags=hostile"), how, 4096) as (pid, _):
+        done = gosym("heap", pid, check=False)
+        if how == "flicker":
+            assert done.status in (0, 4), done
+        else:
+            assert done.status == 4 and UNLIKE_GO in done.err, done
+
+
+def without_profile():
+    program = compiled(go("1.27"), "build", "-buildvcs=false", output=new_place("waiting"), cwd=FIXTURES / "turns",
+                       env=GO_ENVIRONMENT | STATIC)
+    with subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        done = gosym("heap", process.pid, check=False)
+        process.kill()
+    assert done.status == 5 and "keeps no heap profile" in done.err, done
+
+
+def refused():
+    with resting(build("1.27")) as (pid, _):
+        done = call(*WITHOUT_RIGHTS, "heap", pid, check=False)
+        assert done.status == 4 and done.err, done
+    done = gosym("heap", pid, check=False)
+    assert done.status == 5, done
+    with subprocess.Popen(["sleep", "100"]) as process:
+        done = gosym("heap", process.pid, check=False)
+        process.kill()
+    assert done.status == 5 and "runs no Go code" in done.err, done
+
+
+HOSTILE = ["circle", "itself", "wild", "odd", "kernel", "deep", "size", "kind", "flicker"]
+
+run([(f"Go {version}, {way}, {how or 'not collected'}, {rate or 'default rate'}: stacks and numbers are its own",
+      functools.partial(equals_own, version, way, how, rate))
+     for version in VERSIONS for way in (ways_of(version) if version in ALL_WAYS else ["static"])
+     for how, rate in [("collect", 4096)] + [("", None)] * (way == "static" and version in ALL_WAYS)] +
+    [("go tool pprof shows the same", tops_equal),
+     ("what was allocated is told until now", allocated),
+     ("other forms have the same numbers", other_forms)] +
+    [(f"a list that is made to lead astray: {how}", functools.partial(hostile, how)) for how in HOSTILE] +
+    [("a program that keeps none is told", without_profile),
+     ("what cannot be read is refused", refused)])
