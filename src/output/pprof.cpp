@@ -202,9 +202,11 @@ private:
     value.add_int64(pprof_field::kUnit, string(type.unit));
   }
 
-  // Readers take the first for the program.
+  // Readers take the first for the program, and Parca one that is not numbered in its order for
+  // damaged, as of functions and locations.
   void write_mappings() {
     named_ = find_named(profile_);
+    mapping_numbers_.assign(profile_.mappings.size(), 0);
     MappingId first = main_mapping(profile_);
     if (first != kNoMapping)
       write_mapping(first);
@@ -219,8 +221,9 @@ private:
     const Mapping& mapping = profile_.mappings[to_index(id)];
     const RecordedImage& file = profile_.image_of(id).file;
     const Named& named = named_[to_index(id)];
+    mapping_numbers_[to_index(id)] = ++mapping_count_;
     protozero::pbf_writer out(out_, pprof_field::kMapping);
-    out.add_uint64(pprof_field::kMappingId, to_index(id));
+    out.add_uint64(pprof_field::kMappingId, mapping_count_);
     out.add_uint64(pprof_field::kStart, mapping.start);
     out.add_uint64(pprof_field::kLimit, mapping.limit);
     out.add_uint64(pprof_field::kOffset, mapping.file_offset);
@@ -240,7 +243,8 @@ private:
       uint64_t address = to_integer(location.address);
       protozero::pbf_writer out(out_, pprof_field::kLocation);
       out.add_uint64(pprof_field::kLocationId, i + 1);
-      out.add_uint64(pprof_field::kLocationMapping, to_index(location.mapping));
+      out.add_uint64(pprof_field::kLocationMapping,
+                     mapping_numbers_[to_index(location.mapping)]);
       if (!is_no_code(location.unnamed))
         out.add_uint64(pprof_field::kAddress, location.call_of(address));
       for (const Frame& frame : profile_.frames_of(location))
@@ -264,8 +268,10 @@ private:
         location.unnamed == Unnamed::kLeftOut
             ? profile_.unnamed_text(location)
             : unnamed_group(location.unnamed, profile_.image_of(location.mapping));
-    auto next = profile_.functions.size() + reasons_.size() + 1;
-    return reasons_.try_emplace(string(text), next).first->second;
+    auto [known, is_new] = reason_numbers_.try_emplace(string(text), reasons_.size());
+    if (is_new)
+      reasons_.push_back(known->first);
+    return profile_.functions.size() + known->second + 1;
   }
 
   void write_functions() {
@@ -275,8 +281,8 @@ private:
                      string(profile_.strings[function.system_name]),
                      string(profile_.strings[function.file]), function.start_line);
     }
-    for (const auto& [text, id] : reasons_)
-      write_function(id, text, text, 0, 0);
+    for (size_t i = 0; i < reasons_.size(); i++)
+      write_function(profile_.functions.size() + i + 1, reasons_[i], reasons_[i], 0, 0);
   }
 
   void write_function(uint64_t id, int64_t name, int64_t system_name, int64_t file,
@@ -439,8 +445,11 @@ private:
   std::string data_;             // that is not written yet
   protozero::pbf_writer out_{data_};
   StringPool strings_;
-  std::vector<Named> named_;             // by mapping
-  std::map<int64_t, uint64_t> reasons_;  // text -> function id
+  std::vector<Named> named_;               // by mapping
+  std::vector<uint64_t> mapping_numbers_;  // likewise; 0: not written
+  uint64_t mapping_count_ = 0;
+  std::vector<int64_t> reasons_;              // texts
+  std::map<int64_t, size_t> reason_numbers_;  // text -> index of it
 };
 
 }  // namespace

@@ -115,23 +115,23 @@ TEST_CASE("pprof: the program's mapping is the first; flags only where there are
   std::string data = written_by(encode_pprof, make_demo_profile());
   CHECK(
       messages(data, 3, {5, 6}) ==
-      Messages{"1=0x3 2=0x400000 3=0x500000 4=0x0 5=/src/demo 6=go-id 7=0x1 8=0x1 9=0x1 10=0x1",
-               "1=0x1 2=0xffff800000000000 3=0xffffffffffffffff 4=0x0 5=[kernel.kallsyms] 6= "
+      Messages{"1=0x1 2=0x400000 3=0x500000 4=0x0 5=/src/demo 6=go-id 7=0x1 8=0x1 9=0x1 10=0x1",
+               "1=0x2 2=0xffff800000000000 3=0xffffffffffffffff 4=0x0 5=[kernel.kallsyms] 6= "
                "7=0x1 8=0x0 9=0x0 10=0x0",
-               "1=0x2 2=0x7f0000000000 3=0x7f0000100000 4=0x2000 5=/lib/libc.so.6 6=01ab "
+               "1=0x3 2=0x7f0000000000 3=0x7f0000100000 4=0x2000 5=/lib/libc.so.6 6=01ab "
                "7=0x0 8=0x0 9=0x0 10=0x0"});
 }
 
 TEST_CASE("pprof: lines innermost first, calls before their return address") {
   std::string data = written_by(encode_pprof, make_demo_profile());
   CHECK(messages(data, 4, {}) ==
-        Messages{"1=0x1 2=0x3 3=0x400fff 4={1=0x1 2=0x1f}",
-                 "1=0x2 2=0x3 3=0x402000 4={1=0x3 2=0xc} 4={1=0x2 2=0x16}",
-                 "1=0x3 2=0x3 3=0x4020ff 4={1=0x2 2=0x17}",
-                 "1=0x4 2=0x2 3=0x7f0000001000",  // may be named by others
-                 "1=0x5 2=0x1 3=0xffffffff81000000 4={1=0x5 2=0x0}",
-                 "1=0x6 2=0x3 3=0x403000 4={1=0x4 2=0x0}",
-                 "1=0x7 2=0x3 3=0x402fff 4={1=0x4 2=0x0}",
+        Messages{"1=0x1 2=0x1 3=0x400fff 4={1=0x1 2=0x1f}",
+                 "1=0x2 2=0x1 3=0x402000 4={1=0x3 2=0xc} 4={1=0x2 2=0x16}",
+                 "1=0x3 2=0x1 3=0x4020ff 4={1=0x2 2=0x17}",
+                 "1=0x4 2=0x3 3=0x7f0000001000",  // may be named by others
+                 "1=0x5 2=0x2 3=0xffffffff81000000 4={1=0x5 2=0x0}",
+                 "1=0x6 2=0x1 3=0x403000 4={1=0x4 2=0x0}",
+                 "1=0x7 2=0x1 3=0x402fff 4={1=0x4 2=0x0}",
                  "1=0x8 2=0x0 3=0x1233 4={1=0x6 2=0x0}"});
   CHECK(messages(data, 5, {2, 3, 4}) ==
         Messages{"1=0x1 2=main.main 3=main.main 4=/src/demo.go 5=0x1e",
@@ -146,9 +146,22 @@ TEST_CASE("pprof: code without a name in a mapping with names says why") {
   profile.locations[0].frame_count = 0;
   profile.locations[0].unnamed = Unnamed::kNoSymbol;
   std::string data = written_by(encode_pprof, profile);
-  CHECK(messages(data, 4, {})[0] == "1=0x1 2=0x3 3=0x400fff 4={1=0x6 2=0x0}");
+  CHECK(messages(data, 4, {})[0] == "1=0x1 2=0x1 3=0x400fff 4={1=0x6 2=0x0}");
   CHECK(messages(data, 5, {2, 3, 4})[5] ==
         "1=0x6 2=[no symbol demo] 3=[no symbol demo] 4= 5=0x0");
+}
+
+TEST_CASE("pprof: functions are numbered in their order, whatever they stand for") {
+  Profile profile = make_demo_profile();
+  profile.locations[0].frame_count = 0;
+  profile.locations[0].unnamed = Unnamed::kNoSymbol;
+  profile.locations[2].frame_count = 0;
+  profile.locations[2].unnamed = Unnamed::kStripped;
+  std::vector<std::string> functions =
+      messages(written_by(encode_pprof, profile), 5, {2, 3, 4});
+  REQUIRE(functions.size() == 8);
+  for (size_t i = 0; i < functions.size(); i++)
+    CHECK(functions[i].starts_with(fmt::format("1={:#x} ", i + 1)));
 }
 
 TEST_CASE("pprof: samples have both values and their labels") {
