@@ -73,7 +73,7 @@ _gosym() {
         --sort --children --no-children -n --show-nr-samples --stdio --top --min --percent-limit --depth --fold-recursion
         -S --focus
         --ignore -d --module --hide --show --mine --no-kernel --no-inlines --creators --charge-gc --idle --json --md --csv --folded
-        --pprof --html --html-source --source --svg -f --format -o --output --color --no-pager --pid --tid -c --comm --cgroup --event
+        --pprof --html --html-source --source --svg --script --firefox --speedscope -f --format -o --output --color --no-pager --pid --tid -c --comm --cgroup --event
         --label --goid --time --align --side --demangle --debug-dir --symfs --debuginfod --no-debuginfod
         --wrappers --needs --strict --max-loss -v --verbose -q --quiet"
       ;;
@@ -170,7 +170,7 @@ _gosym() {
     record:--sampler) _gosym_words "auto bpf perf" ;;
     record:-d | record:--duration) _gosym_words "10s 30s 1m" ;;
     report:-f | report:--format)
-      _gosym_words "text csv md json folded pprof html svg"
+      _gosym_words "text csv md json folded pprof html svg firefox speedscope script"
       ;;
     report:-s | report:--by)
       _gosym_words "function line file module package category address process program thread comm label: cgroup container goroutine cpu time host recording state waker"

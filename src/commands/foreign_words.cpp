@@ -327,7 +327,7 @@ std::vector<ForeignWord> words_for_commands() {
   constexpr const char* kWaits = "gosym record --off-cpu, then gosym report --event off-cpu";
   constexpr const char* kNotSampled = "nothing: perf does it";
   return {
-      {"script", "gosym report --folded, or --json"},
+      {"script", "gosym report --script"},
       {"stat", "nothing that counts without sampling: perf stat"},
       {"pprof", "gosym report --pprof FILE, then go tool pprof -http=: FILE"},
       {"perf", "gosym COMMAND"},

@@ -218,27 +218,40 @@ OptionGroup selection_options(Selection& selection) {
 
 namespace {
 
-Option format_option(std::string names, std::string help, std::string format,
-                     ReportOptions& options) {
-  std::vector<std::string> others = {"--format", "--pprof", "--html", "--svg",
-                                     "--folded", "--json",  "--md",   "--csv"};
-  std::erase(others, names);
-  return {.names = std::move(names),
+// Only one of the forms is written.
+std::vector<std::string> other_formats(std::string_view name) {
+  std::vector<std::string> others = {"--format",  "--json",       "--md",    "--csv",
+                                     "--folded",  "--pprof",      "--html",  "--svg",
+                                     "--firefox", "--speedscope", "--script"};
+  std::erase(others, name);
+  return others;
+}
+
+Option format_option(std::string name, std::string help, ReportOptions& options) {
+  return {.names = name,
           .help = std::move(help),
-          .set = [&options, format = std::move(format)](
+          .set = [&options, format = name.substr(2)](
                      const std::string& /*none*/) { options.format = format; },
+          .excludes = other_formats(name)};
+}
+
+Option file_option(std::string name, std::string help, ReportOptions& options) {
+  std::vector<std::string> others = other_formats(name);
+  others.emplace_back("--output");
+  return {.names = name,
+          .value = "FILE",
+          .help = std::move(help),
+          .set =
+              [&options, format = name.substr(2)](const std::string& file) {
+                options.format = format;
+                options.output = file;
+              },
           .excludes = std::move(others)};
 }
 
 }  // namespace
 
 OptionGroup output_options(ReportOptions& options) {
-  auto write = [&options](std::string format) {
-    return [&options, format = std::move(format)](const std::string& file) {
-      options.format = format;
-      options.output = file;
-    };
-  };
   return {
       "What to write",
       {{.names = "-f,--format",
@@ -251,29 +264,22 @@ OptionGroup output_options(ReportOptions& options) {
         .value = "FILE",
         .help = "Write to FILE instead of standard output",
         .set = into(options.output)},
-       format_option("--json", "Write JSON, for programs", "json", options),
-       format_option("--md", "Write Markdown, for a message", "md", options),
-       format_option("--csv", "Write the table as CSV", "csv", options),
-       format_option("--folded", "Write folded stacks, for flame graphs", "folded", options),
-       {.names = "--pprof",
-        .value = "FILE",
-        .help = "Write a profile for go tool pprof and go build -pgo",
-        .set = write("pprof"),
-        .excludes = {"--format", "--output"}},
-       {.names = "--html",
-        .value = "FILE",
-        .help = "Write a page for a browser: flame graph, samples over time, table",
-        .set = write("html"),
-        .excludes = {"--format", "--output", "--pprof", "--svg"}},
+       format_option("--json", "Write JSON, for programs", options),
+       format_option("--md", "Write Markdown, for a message", options),
+       format_option("--csv", "Write the table as CSV", options),
+       format_option("--folded", "Write folded stacks, for flame graphs", options),
+       format_option("--script", "Write each sample as perf script does", options),
+       file_option("--pprof", "Write a profile for go tool pprof and go build -pgo", options),
+       file_option("--html",
+                   "Write a page for a browser: flame graph, samples over time, table",
+                   options),
        {.names = "--html-source",
         .help = "Put the source files that have samples into the page",
         .set = into(options.has_page_sources),
         .needs = "--html"},
-       {.names = "--svg",
-        .value = "FILE",
-        .help = "Write a flame graph as a picture, for a ticket",
-        .set = write("svg"),
-        .excludes = {"--format", "--output", "--pprof", "--html"}},
+       file_option("--svg", "Write a flame graph as a picture, for a ticket", options),
+       file_option("--firefox", "Write a profile for profiler.firefox.com", options),
+       file_option("--speedscope", "Write a profile for speedscope", options),
        colour_option(options.colour),
        {.names = "--stdio",
         .help = "Print the report instead of opening the browser",

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 
+#include "output/firefox.h"
 #include "output/folded.h"
 #include "output/html.h"
+#include "output/perf_script.h"
 #include "output/pprof.h"
 #include "output/report_json.h"
+#include "output/speedscope.h"
 #include "output/svg.h"
 #include "output/text.h"
 
@@ -36,6 +39,14 @@ constexpr Format kFormats[] = {
      }},
     {"svg", EventsWritten::kFirst, false, false, true, false, false, "attach it to a ticket",
      [](const Profile& p, const ViewOptions&, const Write& w) { w(make_svg(p)); }},
+    {"firefox", EventsWritten::kTogether, false, false, false, false, true,
+     "load it in https://profiler.firefox.com, which keeps it to itself",
+     [](const Profile& p, const ViewOptions&, const Write& w) { write_firefox(p, w); }},
+    {"speedscope", EventsWritten::kTogether, false, false, false, false, true, "speedscope {}",
+     [](const Profile& p, const ViewOptions&, const Write& w) { write_speedscope(p, w); }},
+    {"script", EventsWritten::kTogether, false, false, false, false, true,
+     "stackcollapse-perf.pl {} | flamegraph.pl > cpu.svg",
+     [](const Profile& p, const ViewOptions&, const Write& w) { write_perf_script(p, w); }},
 };
 
 }  // namespace

@@ -114,6 +114,10 @@ void JsonWriter::value(double number) {
   state_->Double(number);
 }
 
+void JsonWriter::null() {
+  state_->Null();
+}
+
 void JsonWriter::clear() {
   state_->buffer.Clear();
   state_->Reset(state_->buffer);
@@ -121,6 +125,15 @@ void JsonWriter::clear() {
 
 std::string_view JsonWriter::text() const {
   return {state_->buffer.GetString(), state_->buffer.GetSize()};
+}
+
+bool JsonWriter::flush(const Write& write, size_t least) {
+  bool is_read = true;
+  if (text().size() > least) {
+    is_read = write(text());
+    state_->buffer.Clear();
+  }
+  return is_read;
 }
 
 std::map<std::string, std::string> json_texts(std::string_view object) {

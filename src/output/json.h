@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "output/write.h"
+
 namespace gosym {
 
 // Writes one JSON value to a string. Text from outside is made valid UTF-8, and safe for a
@@ -29,6 +31,7 @@ public:
   void value(uint32_t number);
   void value(int32_t number);
   void value(double number);
+  void null();
 
   template <class T>
   void field(std::string_view name, const T& content) {
@@ -41,6 +44,11 @@ public:
 
   // What was written so far; valid until the next call.
   std::string_view text() const;
+
+  // Passes that on if it is more than so many bytes, and goes on behind it: a long value is
+  // never whole in memory. False: nobody reads it any more.
+  bool flush(const Write& write, size_t least = 0);
+  static constexpr size_t kPart = 1 << 20;  // worth to be passed on
 
 private:
   struct State;  // the library is known to json.cpp alone: to read it takes long

@@ -41,7 +41,7 @@ Options that are wrong in themselves.
   [1]
 
   $ gosym report --format dot
-  gosym: error: --format: 'dot' is not one of text, csv, md, json, folded, pprof, html, svg
+  gosym: error: --format: 'dot' is not one of text, csv, md, json, folded, pprof, html, svg, firefox, speedscope, script
   gosym: hint: see 'gosym report --help'
   [2]
 

@@ -78,7 +78,7 @@ Of perf.
   > top -E 10
   > annotate -d libc.so.6 -s malloc
   > END
-  script                           in gosym: gosym report --folded, or --json
+  script                           in gosym: gosym report --script
   stat -p 4242                     in gosym: nothing that counts without sampling: perf stat
   list                             in gosym: gosym record -e EVENT, any of perf list; gosym doctor says what works here
   sched record                     in gosym: gosym record --off-cpu, then gosym report --event off-cpu

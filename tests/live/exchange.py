@@ -1,11 +1,16 @@
 #!/usr/bin/python3
 """Other programs take what report writes, and count the same."""
 import base64
+import collections
 import functools
 import hashlib
 import json
+import pathlib
 import re
+import shutil
 import xml.etree.ElementTree
+
+import jsonschema
 
 from common import (FIXTURES, GO_ENVIRONMENT, SLOW, WORK, Skip, build_demo, call, fetched, folded,
                     go, gosym, new_place, pprof, pprof_file, record, run, running)
@@ -207,6 +212,102 @@ def flame_graph():
     assert "main.fetchData (" in picture.out
 
 
+def functions_of(recording):
+    """Name -> [self, total] in nanoseconds, as report has it."""
+    report = json.loads(gosym("report", "-q", "--json", "--top", 0, recording).out)
+    return {function["name"]: [function["self"], function["total"]] for function in report["functions"]}
+
+
+def are_those(found, recording):
+    """Functions counted in another form are those of the report."""
+    expected = functions_of(recording)
+    assert set(found) == set(expected), set(found) ^ set(expected)
+    for name, amounts in expected.items():
+        assert all(abs(a - b) < 1000 for a, b in zip(found[name], amounts)), (name, found[name], amounts)
+
+
+def add_stack(found, names, amount):
+    """`names` are the outermost first."""
+    found[names[-1]][0] += amount
+    for name in set(names):
+        found[name][1] += amount
+
+
+def columns_of(table):
+    """All columns have the length that the table tells."""
+    columns = {name: column for name, column in table.items() if isinstance(column, list)}
+    assert {len(column) for column in columns.values()} == {table["length"]}, table.keys()
+    return columns
+
+
+def firefox_profile():
+    """Its tables say what report says, as the format's readers put them together."""
+    profile = json.loads(gosym("report", "-q", "-f", "firefox", recording()).out)
+    found, colours = collections.defaultdict(lambda: [0, 0]), {one["color"] for one in profile["meta"]["categories"]}
+    assert profile["meta"]["preprocessedProfileVersion"] == 48 and "grey" in colours, profile["meta"]
+    for thread in profile["threads"]:
+        samples = {name: column for name, column in thread["samples"].items() if isinstance(column, list)}
+        stacks, frames, functions, resources = (columns_of(thread[name]) for name in (
+            "stackTable", "frameTable", "funcTable", "resourceTable"))
+        assert samples["time"] == sorted(samples["time"]) and thread["samples"]["weightType"] == "tracing-ms"
+        assert max(stacks["category"]) < len(profile["meta"]["categories"])
+        for stack, weight in zip(samples["stack"], samples["weight"]):
+            names = []
+            while stack is not None:
+                function = frames["func"][stacks["frame"][stack]]
+                names.insert(0, thread["stringArray"][functions["name"][function]])
+                resource = functions["resource"][function]
+                assert resource == -1 or profile["libs"][resources["lib"][resource]]["name"], resource
+                assert stacks["prefix"][stack] is None or stacks["prefix"][stack] < stack
+                stack = stacks["prefix"][stack]
+            add_stack(found, names, weight * 1e6)
+        assert {thread["pid"]} == {str(profile["threads"][0]["pid"])} and "demo" in thread["name"], thread["name"]
+    are_those(found, recording())
+    assert any(depth > 0 for thread in profile["threads"] for depth in thread["frameTable"]["inlineDepth"])
+
+
+def speedscope_profile():
+    """Its amounts are the report's."""
+    profile = json.loads(gosym("report", "-q", "-f", "speedscope", recording()).out)
+    found = collections.defaultdict(lambda: [0, 0])
+    for thread in profile["profiles"]:
+        assert len(thread["samples"]) == len(thread["weights"]) and sum(thread["weights"]) == thread["endValue"]
+        for stack, weight in zip(thread["samples"], thread["weights"]):
+            add_stack(found, [profile["shared"]["frames"][frame]["name"] for frame in stack], weight)
+    are_those(found, recording())
+
+
+def speedscope_schema():
+    """That of its package, for one event and for two."""
+    if not shutil.which("npm"):
+        raise Skip("no npm")
+    schema = pathlib.Path(fetched("npm", "speedscope", "1.25.0", "dist/release/file-format-schema.json"))
+    with running(build_demo("newest"), 600) as pid:
+        two = record("--off-cpu", "-p", pid, seconds=0.5, hertz=499)
+    for file in (recording(), two):
+        jsonschema.validate(json.loads(gosym("report", "-q", "-f", "speedscope", file).out),
+                            json.loads(schema.read_text()))
+
+
+
+def script_text():
+    """Read as stackcollapse-perf.pl does, it is the folded text."""
+    counts, frames, head = collections.Counter(), None, None
+    for line in gosym("report", "-q", "--script", recording()).out.splitlines():
+        if found := re.match(r"(\S.+?)\s+(\d+)/(\d+)\s+([\d.]+):\s+(\d+)\s+(\S+):\s*$", line):
+            frames, head = [], found
+            assert found[6] == "cpu-clock", line
+        elif not line:
+            counts[";".join([head[1], *frames])] += round(int(head[5]) * 499 / 1e9)
+        else:
+            address, name, file = re.match(r"\s*(\w+)\s*(.+) \((\S*)\)$", line).groups()
+            is_kernel = file == "[kernel.kallsyms]"
+            assert int(address, 16) == 0 if is_kernel else int(address, 16) != 0, line
+            frames.insert(0, name.replace(";", ":") + "_[k]" * is_kernel)
+    folded_text = dict(line.rsplit(" ", 1) for line in gosym("report", "-q", "--folded", recording()).out.splitlines())
+    assert counts == {stack: int(count) for stack, count in folded_text.items()}, (counts, folded_text)
+
+
 run([("go tool pprof takes the profile", every_view_of_pprof),
      ("the totals of all formats are equal", totals_are_equal),
      ("CPU time is the number of samples times the period", nanoseconds_are_counts),
@@ -217,4 +318,8 @@ run([("go tool pprof takes the profile", every_view_of_pprof),
      ("a page loads nothing, and runs one script", pages_load_nothing),
      ("a picture is XML", picture_is_xml),
      ("kernel addresses are for the owner", kernel_addresses_are_the_owners),
-     ("flamegraph.pl takes the folded stacks", flame_graph)])
+     ("flamegraph.pl takes the folded stacks", flame_graph),
+     ("a profile for Firefox has the report's functions", firefox_profile),
+     ("a profile for speedscope has them as well", speedscope_profile),
+     ("its form is that of the schema", speedscope_schema),
+     ("perf script's text collapses to the folded stacks", script_text)])

@@ -1,0 +1,102 @@
+#include "output/perf_script.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "base/text.h"
+#include "output/thread_samples.h"
+#include "view/frame_keys.h"
+
+namespace gosym {
+
+namespace {
+
+std::string without_spaces(std::string_view name) {
+  std::string result;
+  for (char c : printable(name))
+    result += c == ' ' ? std::string_view("\\x20") : std::string_view(&c, 1);
+  return result;
+}
+
+class ScriptWriter {
+public:
+  ScriptWriter(const Profile& profile, const Write& write)
+      : profile_(profile), write_(write), keys_(profile, Dimension::Kind::kFunction) {
+    for (const ProfileImage& image : profile.images)
+      files_.push_back(image.file.path.empty() ? "[unknown]" : without_spaces(image.file.path));
+  }
+
+  // As perf does, in order of time, whosever they are.
+  void write() && {
+    std::vector<const SampleCount*> samples;
+    for (const SampleCount& sample : profile_.samples)
+      samples.push_back(&sample);
+    std::ranges::stable_sort(samples, {}, &SampleCount::step);
+    for (const SampleCount* sample : samples)
+      if (!write_sample(*sample))
+        return;
+    write_(text_);
+  }
+
+private:
+  // Equal samples are written one by one, and what they stand for is shared out to them.
+  bool write_sample(const SampleCount& sample) {
+    uint64_t value = value_of(profile_, sample);
+    for (uint64_t left = std::max<uint64_t>(sample.count, 1); left > 0; left--) {
+      write_head(sample, value / left);
+      value -= value / left;
+      for (LocationId id : profile_.stack(sample.stack))
+        write_location(id);
+      text_ += '\n';
+      if (text_.size() > kPart) {
+        if (!write_(text_))
+          return false;
+        text_.clear();
+      }
+    }
+    return true;
+  }
+
+  void write_head(const SampleCount& sample, uint64_t value) {
+    std::string name = printable(profile_.strings[sample.comm]);
+    uint64_t microseconds = time_of(profile_, sample) / 1000;
+    fmt::format_to(std::back_inserter(text_), "{} {}/{} {}.{:06}: {} {}:\n",
+                   name.empty() ? "[unknown]" : name, sample.pid, sample.tid,
+                   microseconds / 1'000'000, microseconds % 1'000'000, value,
+                   without_spaces(profile_.info.events[sample.event].name));
+  }
+
+  void write_location(LocationId id) {
+    const Location& location = profile_.locations[to_index(id)];
+    uint64_t address = profile_.is_kernel(location) || is_no_code(location.unnamed)
+                           ? 0
+                           : to_integer(location.address);
+    std::span<const KeyId> keys = keys_.of(id);
+    for (size_t i = 0; i < keys.size(); i++) {
+      bool is_inlined = i + 1 < keys.size();
+      fmt::format_to(
+          std::back_inserter(text_), "\t{:16x} {} ({})\n", address, keys_[keys[i]].text,
+          is_inlined ? "inlined" : files_[profile_.mappings[to_index(location.mapping)].image]);
+    }
+  }
+
+  static constexpr size_t kPart = 1 << 20;  // written at once
+
+  const Profile& profile_;
+  const Write& write_;
+  FrameKeys keys_;
+  std::vector<std::string> files_;  // by image
+  std::string text_;                // that is not written yet
+};
+
+}  // namespace
+
+void write_perf_script(const Profile& profile, const Write& write) {
+  ScriptWriter(profile, write).write();
+}
+
+}  // namespace gosym
