@@ -72,9 +72,16 @@ Error with_kinds(Error error, std::string_view begin) {
                         "read are recordings, pprof profiles, folded text and pages of gosym");
 }
 
+// Of a profile of others as much as may be read, and one byte that says that it has more.
+uint64_t limit_of_stream(std::string_view begin) {
+  return detect_input_kind(begin) == InputKind::kRecording
+             ? raw::Input::limit_of_recording(begin)
+             : kMaxProfileFile + 1;
+}
+
 // The one place where a file becomes something to report.
 Result<> read_one(const std::string& path, std::optional<Side> side, Inputs& inputs) {
-  auto file = raw::Input::open(path);
+  auto file = raw::Input::open(path, limit_of_stream);
   if (!file)
     return with_reason(std::move(file).error(), path);
   std::string begin(kKindBytes, '\0');

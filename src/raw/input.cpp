@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 
 #include "base/mapped_file.h"
 #include "raw/format.h"
@@ -44,32 +45,46 @@ bool write_all(int fd, std::span<const char> data) {
   return true;
 }
 
-// What cannot be read at other places than the next. Of what is no recording the start is
-// enough to say so: it may have no end.
-Result<UniqueFd> copy_stream(int stream) {
+// A pipe gives little at once, and the limit is told by more than that.
+constexpr size_t kBeginBytes = 16 << 10;
+
+// What cannot be read at other places than the next.
+Result<UniqueFd> copy_stream(int stream, const Input::StreamLimit& limit_of) {
   UniqueFd copy = open_temporary_file();
   if (!copy)
     return last_error();
+  std::string begin;
+  std::optional<uint64_t> limit;
   std::string buffer(size_t{256} << 10, '\0');
-  for (bool is_start = true;; is_start = false) {
+  for (uint64_t copied = 0; !limit || copied < *limit;) {
     ssize_t count = ::read(stream, buffer.data(), buffer.size());
     if (count < 0 && errno == EINTR)
       continue;
     if (count < 0)
       return last_error();
     if (count == 0)
-      return copy;
-    if (!write_all(copy.get(), {buffer.data(), static_cast<size_t>(count)}))
-      return last_error().context("cannot keep it");
+      break;
     std::string_view read(buffer.data(), static_cast<size_t>(count));
-    if (is_start && read.substr(0, kMagic.size()) != kMagic.substr(0, read.size()))
-      return copy;
+    if (!write_all(copy.get(), read))
+      return last_error().context("cannot keep it");
+    copied += read.size();
+    if (limit)
+      continue;
+    begin.append(read);
+    if (begin.size() >= kBeginBytes)
+      limit = limit_of(begin);
   }
+  return copy;
 }
 
 }  // namespace
 
-Result<std::shared_ptr<const Input>> Input::open(const std::string& path) {
+uint64_t Input::limit_of_recording(std::string_view begin) {
+  return begin.starts_with(kMagic) ? UINT64_MAX : begin.size();
+}
+
+Result<std::shared_ptr<const Input>> Input::open(const std::string& path,
+                                                 const StreamLimit& limit) {
   UniqueFd file(path == "-" ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
                             : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   struct stat status {};
@@ -79,7 +94,7 @@ Result<std::shared_ptr<const Input>> Input::open(const std::string& path) {
     return Error(std::strerror(EISDIR));
   bool has_places = S_ISREG(status.st_mode) && lseek(file.get(), 0, SEEK_CUR) == 0;
   if (!has_places) {
-    auto copy = copy_stream(file.get());
+    auto copy = copy_stream(file.get(), limit);
     if (!copy)
       return std::move(copy).error();
     file = *std::move(copy);

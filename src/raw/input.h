@@ -1,8 +1,10 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "base/bytes.h"
 #include "base/result.h"
@@ -14,9 +16,15 @@ namespace gosym::raw {
 // and not mapped: a file may be cut while we look at it.
 class Input {
 public:
-  // "-" is standard input, which is copied to a file without a name that takes no memory. An
-  // error does not repeat the path.
-  static Result<std::shared_ptr<const Input>> open(const std::string& path);
+  // How much of a stream is read, by some kilobytes that it begins with, or by all of it.
+  using StreamLimit = std::function<uint64_t(std::string_view begin)>;
+  // All of a recording. Of what is none the start is enough to say so: it may have no end.
+  static uint64_t limit_of_recording(std::string_view begin);
+
+  // "-" is standard input, which is copied to a file without a name that takes no memory, and
+  // so is a FIFO. An error does not repeat the path.
+  static Result<std::shared_ptr<const Input>> open(
+      const std::string& path, const StreamLimit& limit = limit_of_recording);
   explicit Input(std::string memory) : memory_(std::move(memory)), size_(memory_.size()) {}
 
   // As it was when it was opened.

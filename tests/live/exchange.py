@@ -12,7 +12,7 @@ import xml.etree.ElementTree
 
 import jsonschema
 
-from common import (FIXTURES, GO_ENVIRONMENT, SLOW, WORK, Skip, build_demo, call, fetched, folded,
+from common import (FIXTURES, GO_ENVIRONMENT, GOSYM, SLOW, WORK, Skip, build_demo, call, fetched, folded,
                     go, gosym, new_place, pprof, pprof_file, record, run, running)
 
 
@@ -119,6 +119,18 @@ func main() {
         assert told["totals"]["value"] == sum_of_go, (index, told["totals"], sum_of_go)
         names = [function["name"] for function in told["functions"]]
         assert "main.keep" in names, names
+
+
+def profiles_come_through_pipes():
+    """Whole, though a pipe gives 64 KiB at once and may begin with little."""
+    text = new_place("text")
+    text.write_text("".join(f"main;f{number};g{number % 100} {number + 1}\n" for number in range(10000)))
+    for file in (text, page(), recording(), pprof_file(recording())):
+        expected = gosym("report", "-q", "--folded", file).out
+        script = '(head -c 5; sleep 0.1; cat) <"$1" | "$0" report -q --folded -'
+        assert call("sh", "-c", script, GOSYM, file).out == expected, file
+    endless = call("sh", "-c", 'yes "" | "$0" report -', GOSYM, check=False)
+    assert endless.status == 1 and "standard input" in endless.err, endless
 
 
 @functools.cache
@@ -315,6 +327,7 @@ run([("go tool pprof takes the profile", every_view_of_pprof),
      ("a profile that was written is read", profiles_are_read_again),
      ("profiles of Go's heap are read", heap_profile),
      ("a page is read as the recording is", pages_are_profiles),
+     ("profiles are read from a pipe as from a file", profiles_come_through_pipes),
      ("a page loads nothing, and runs one script", pages_load_nothing),
      ("a picture is XML", picture_is_xml),
      ("kernel addresses are for the owner", kernel_addresses_are_the_owners),
