@@ -155,16 +155,21 @@ def running():
 
 RECORD = ["record", "-q", "-d", "1s", "-o", WORK / "attacked.raw"]
 ON_CPU, WALL = [*RECORD, "-p"], [*RECORD, "--wall", "-p"]
+# Into a directory of its own, where it may remove and rename.
+ELSEWHERE = WORK / "recorded-elsewhere"
+INTO_ELSEWHERE = ["record", "-q", "-d", "1s", "-o", ELSEWHERE / "attacked.raw", "-p"]
 # Commands that have such a process, and attacks that are its task: the parser of a process's files sees
 # its own program.
 LOOKERS = {"parser": ([["goroutines"], ["resolve", "0x400000", "--pid"]], set()),
            "reader": ([["goroutines"], WALL], {"memory"}),
            "recorder": ([ON_CPU, WALL], set()),
-           "keeper": ([ON_CPU], {"perf"})}
+           "keeper": ([ON_CPU], {"perf"}),
+           "remover": ([INTO_ELSEWHERE], set())}
 
 
 def taken_over_beside_a_process():
     """Those that look at a process that runs, for whoever names its code."""
+    ELSEWHERE.mkdir(exist_ok=True)
     for name, (attacked, tasks) in LOOKERS.items():
         for number, words in enumerate(attacked):
             told = WORK / f"told-{name}-{number}"
@@ -174,7 +179,7 @@ def taken_over_beside_a_process():
                 in_etc(victim).unlink(missing_ok=True)
             tried, won = outcomes(name, told_in(told))
             assert tried > 20, (words, name, tried, done)
-            if name == "recorder":
+            if name in ("recorder", "remover"):
                 won -= by_path()
             assert won == tasks, (words, name, won)
 
