@@ -17,7 +17,7 @@ namespace {
 
 using proc::MemoryPiece;
 
-constexpr uint64_t kWord = 8;
+constexpr uint64_t kHeapWord = 8;
 // Addresses of a stack: what GODEBUG=profstackdepth allows, and some more.
 constexpr uint64_t kMaxBucketStack = 1100;
 constexpr size_t kMaxHeapWords = 16;  // of a record
@@ -235,9 +235,9 @@ private:
   // that kind.
   Result<std::optional<uint64_t>> read_bucket(uint64_t address, go::BucketKind kind,
                                               std::vector<RawBucket>& buckets) {
-    std::array<uint64_t, go::kBucketStack / kWord> header = {};
-    auto in_header = [&](uint64_t offset) { return header[offset / kWord]; };
-    auto done = address % kWord == 0
+    std::array<uint64_t, go::kBucketStack / kHeapWord> header = {};
+    auto in_header = [&](uint64_t offset) { return header[offset / kHeapWord]; };
+    auto done = address % kHeapWord == 0
                     ? memory_.read(address, std::as_writable_bytes(std::span(header)))
                     : Result<bool>(false);
     if (!done)
