@@ -1,8 +1,5 @@
-#include <sched.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <memory>
 #include <optional>
 #include <string>
@@ -120,18 +117,6 @@ ReachablePaths told_by_kernel() {
   return paths;
 }
 
-// A recorder that waits for a CPU behind a thousand threads loses what they do meanwhile; it
-// works little, and goes before them. A nice value that the user chose is kept, and so it is
-// without CAP_SYS_NICE. Processes that this one starts are as others are.
-void go_before_others() {
-  constexpr int kFirst = -20;
-  sched_param none{};
-  errno = 0;
-  if (getpriority(PRIO_PROCESS, 0) == 0 && errno == 0 && sched_getscheduler(0) == SCHED_OTHER &&
-      sched_setscheduler(0, SCHED_OTHER | SCHED_RESET_ON_FORK, &none) == 0)
-    (void)setpriority(PRIO_PROCESS, 0, kFirst);
-}
-
 Result<int> record(const RecordOptions& options) {
   raise_file_limit();  // each process that is named takes a descriptor
   // First of all: if the parent ends before it is watched, its number may be another's.
@@ -170,7 +155,6 @@ Result<int> record(const RecordOptions& options) {
   Recorder recorder(plan->sampler, **sampler, file, plan->archive,
                     plan->max_size == 0 ? UINT64_MAX : plan->max_size);
 
-  go_before_others();
   // From here on files of strangers are read: with no rights. The command was made before, and
   // keeps those of the user.
   if (auto confined = confine_recorder(*targets, keeper, told_by_kernel()); !confined)

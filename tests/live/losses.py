@@ -16,9 +16,9 @@ import subprocess
 import sys
 import time
 
-from common import (FIXTURES, GOSYM, WORK, build_spin, busy_cpus, call, chunk_count, compiled, cpu_ticks,
-                    facts, folded, gosym, has_begun, is_kernel, new_place, record, recording, run, running,
-                    told_as_cut, wait_for)
+from common import (FIXTURES, WORK, build_spin, busy_cpus, call, chunk_count, compiled, cpu_ticks, facts,
+                    folded, gosym, is_kernel, new_place, record, recording, run, running, told_as_cut,
+                    wait_for)
 
 SECONDS = int(sys.argv[2]) if len(sys.argv) > 2 else 5
 PERF_EVENT = "7"  # BPF_PROG_TYPE_PERF_EVENT
@@ -159,21 +159,6 @@ def ends_are_sampled():
         assert cut <= expected + 3 * expected ** 0.5, cut
 
 
-def recorder_goes_before_others():
-    """But nobody whom it starts does, and not where the user chose a nice value."""
-    nice = lambda pid: os.getpriority(os.PRIO_PROCESS, pid)
-    for chosen, is_found in [(0, -20), (5, 5), (-3, -3)]:
-        file = new_place("cpu.raw")
-        command = ["nice", f"-n{chosen}", GOSYM, "record", "-q", "-o", file, "--", "sleep", "100"]
-        with subprocess.Popen(command, stdin=subprocess.DEVNULL) as recorder:
-            wait_for(lambda: has_begun(recorder.pid), "recording begun")
-            pids = [int(pid) for pid in pathlib.Path(f"/proc/{recorder.pid}/task/{recorder.pid}/children")
-                    .read_text().split()]
-            assert len(pids) >= 3 and nice(recorder.pid) == is_found, (pids, nice(recorder.pid))
-            assert {nice(pid) for pid in pids} == {chosen}, [nice(pid) for pid in pids]
-            recorder.send_signal(signal.SIGINT)
-
-
 def throttling_is_told():
     with busy_cpus(), recording("-q", "-a", "-F", "9999") as (_, file):
         with sysctl("perf_event_max_sample_rate", "1000"):
@@ -230,6 +215,5 @@ run([("at 10 kHz on all CPUs nothing is lost", nothing_is_lost),
      ("and those of perf_event", lambda: ticks_that_do_not_come("--sampler", "perf")),
      ("programs have time to run at any rate", programs_have_time_to_run),
      ("ends of processes are sampled", ends_are_sampled),
-     ("the recorder goes before others", recorder_goes_before_others),
      ("throttling is told", throttling_is_told)] +
     [("CPUs come and go", cpus_come_and_go)] * ("hotplug" in sys.argv))

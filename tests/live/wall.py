@@ -255,7 +255,7 @@ def in_turns_of_its_own():
 
 
 def looks_come_soon():
-    """The recorder has short turns on the CPU; what it starts has turns as others."""
+    """The recorder has short turns on the CPU, no more of it; what it starts has turns as others."""
     release = tuple(map(int, re.match(r"(\d+)\.(\d+)", os.uname().release).groups()))
     if release < (6, 12):
         raise Skip("Linux before 6.12 has no turns of a length")
@@ -264,6 +264,7 @@ def looks_come_soon():
         child = wait_for(lambda: children_of(recorder.pid), "a command")[0]
         wait_for(lambda: turn_of(recorder.pid) == 100_000, "short turns")
         assert turn_of(child) > 100_000, turn_of(child)
+        assert os.getpriority(os.PRIO_PROCESS, recorder.pid) >= 0
         os.kill(child, signal.SIGKILL)
         recorder.wait()
 
