@@ -227,7 +227,7 @@ std::vector<std::string> other_formats(std::string_view name) {
   return others;
 }
 
-Option format_option(std::string name, std::string help, ReportOptions& options) {
+Option format_option(const std::string& name, std::string help, ReportOptions& options) {
   return {.names = name,
           .help = std::move(help),
           .set = [&options, format = name.substr(2)](
@@ -235,7 +235,7 @@ Option format_option(std::string name, std::string help, ReportOptions& options)
           .excludes = other_formats(name)};
 }
 
-Option file_option(std::string name, std::string help, ReportOptions& options) {
+Option file_option(const std::string& name, std::string help, ReportOptions& options) {
   std::vector<std::string> others = other_formats(name);
   others.emplace_back("--output");
   return {.names = name,

@@ -179,7 +179,7 @@ OptionGroup without(OptionGroup group, std::initializer_list<std::string_view> n
   return group;
 }
 
-Option heap_format(std::string name, std::string help, HeapOptions& options) {
+Option heap_format(const std::string& name, std::string help, HeapOptions& options) {
   std::vector<std::string> others = {"--json", "--folded", "--pprof", "--html"};
   std::erase(others, "--" + name);
   bool has_file = name == "pprof" || name == "html";
