@@ -8,7 +8,7 @@ import shutil
 import signal
 import subprocess
 
-from common import (FIXTURES, GOSYM, call, fetched, folded, gosym, new_place, record, run, running,
+from common import (FIXTURES, GOSYM, call, cpu_ticks, fetched, folded, gosym, new_place, record, run, running,
                     wait_for)
 
 SURE = ["--confidence", "99.99"]  # equal programs are called different once in ten thousand times
@@ -178,16 +178,18 @@ def runs_of_a_command():
     for where, command in [([], work), (["-o", "-"], work), (["-o", new_place("none")], ["-p", "1"])]:
         assert series(where, *command).status == 2, (where, command)
     failed = new_place("failed")
-    assert series(["-o", failed], "--", "sh", "-c", "exit 7").status == 7
+    assert series(["-o", failed], "--", "sh", "-c", f"{work[-1]}; exit 7").status == 7
     assert [file.name for file in failed.iterdir()] == ["1.raw"]
 
 
 def series_is_ended():
     """A signal to the series ends the run, and no other begins."""
     place = new_place("ended")
-    with subprocess.Popen([GOSYM, "record", "-q", "--runs", "3", "-o", place, "--", "sleep", "600"]) as process:
-        wait_for(lambda: (place / "1.raw").exists() and
-                 call("pgrep", "-P", process.pid, check=False).out, "the first run")
+    told = new_place("told")
+    work = f"echo $$ >{told}; while :; do :; done"
+    with subprocess.Popen([GOSYM, "record", "-q", "--runs", "3", "-o", place, "--", "sh", "-c", work]) as process:
+        wait_for(lambda: told.exists() and told.read_text().endswith("\n") and cpu_ticks(int(told.read_text())) > 5,
+                 "the first run at work")
         process.terminate()
         assert process.wait() == 128 + signal.SIGTERM
     assert [file.name for file in place.iterdir()] == ["1.raw"]

@@ -69,8 +69,9 @@ def command_is_profiled():
 
 
 def children_are_followed():
-    file, demo = new_file(), build_demo("debian")
+    demo = build_demo("debian")
     for options, expected in [([], True), (["--no-inherit"], False)]:
+        file = new_file()
         gosym("record", "-q", "-F", "499", "-o", file, *options, "--", "sh", "-c", f"{demo} 1; true")
         found = any(stack.comm == "demo" for stack in folded_or_empty(file))
         assert found == expected, f"{options}: child seen: {found}"
