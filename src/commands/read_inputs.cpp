@@ -72,7 +72,7 @@ Error with_kinds(Error error, std::string_view begin) {
                         "read are recordings, pprof profiles, folded text and pages of gosym");
 }
 
-// Of a profile of others as much as may be read, and one byte that says that it has more.
+// As much of a profile of others as may be read, and one byte that says that it has more.
 uint64_t limit_of_stream(std::string_view begin) {
   return detect_input_kind(begin) == InputKind::kRecording
              ? raw::Input::limit_of_recording(begin)

@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint8_t kRexWide = 8;
 
-// Of an instruction that moves or compares an integer; else 0.
+// Bytes of the integer that an instruction moves or compares; else 0.
 uint8_t integer_size(const elf::X86Instruction& instruction) {
   bool is_integer = instruction.is(0x89) || instruction.is(0x8b) || instruction.is(0x39) ||
                     instruction.is(0x3b) || instruction.is(0x81) || instruction.is(0x83);

@@ -25,10 +25,10 @@ struct CodeOperand {
 };
 using CodeOperands = std::set<CodeOperand>;
 
-// Of code that lies at `address`. Empty for other machines (EM_*).
+// Operands of code that lies at `address`. Empty for other machines (EM_*).
 CodeOperands code_operands(uint16_t machine, Bytes code, ImageAddress address);
 
-// Of functions by name, of those of the names that the module has.
+// Operands of functions by name, of those of the names that the module has.
 std::map<std::string_view, CodeOperands> code_operands(
     const Module& module, const std::set<std::string_view>& functions);
 

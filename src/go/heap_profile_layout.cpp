@@ -27,7 +27,7 @@ bool is_variable(const elf::Image& image, uint64_t address) {
   });
 }
 
-// Those that are variables and of one of the sizes, in order.
+// The operands that are variables and of one of the sizes, in order.
 std::vector<ImageAddress> variables_of(const Module& module, const CodeOperands& operands,
                                        std::initializer_list<uint8_t> sizes) {
   std::vector<ImageAddress> found;

@@ -9,10 +9,10 @@
 
 namespace gosym::go {
 
-// How the runtime of a Go version keeps its profiles of memory, of blocking and of mutexes, on
-// machines of 64 bits. Each is a list of buckets, one for each stack, and in that of memory for
-// each size of objects as well. Buckets are never freed, and all that stands before their
-// record never changes:
+// The way that the runtime of a Go version keeps its profiles of memory, of blocking and of
+// mutexes, on machines of 64 bits. Each is a list of buckets, one for each stack, and in that
+// of memory for each size of objects as well. Buckets are never freed, and all that stands
+// before their record never changes:
 //
 //   bucket   0 next bucket of the same hash
 //            8 next bucket of the list, which was made before
@@ -54,12 +54,12 @@ std::optional<HeapProfileLayout> heap_profile_layout(std::string_view go_version
 // As the runtime does it.
 uint64_t bucket_hash(Bytes stack, uint64_t size);
 
-// Where the variables may lie that lead to it; each has few places, as a rule one. They are
+// Places where the variables may lie that lead to it; each has few, as a rule one. They are
 // found by the functions that use them (code_operands.h).
 struct HeapProfileVariables {
   // Lists: the word that points to the first bucket. The kind of that tells which list it is.
   std::vector<ImageAddress> lists;
-  // Of these those that can be the one of memory; 0 there means that it is empty.
+  // The lists that can be the one of memory; 0 there means that it is empty.
   std::vector<ImageAddress> memory_lists;
   std::vector<ImageAddress> rate;   // runtime.MemProfileRate, a word
   std::vector<ImageAddress> cycle;  // u32

@@ -51,7 +51,7 @@ class BlockMemory {
 public:
   explicit BlockMemory(const proc::ReadMemory& read_memory) : read_memory_(read_memory) {}
 
-  // Whether all of it is there.
+  // True if all of it is there.
   Result<bool> read(uint64_t address, std::span<std::byte> room) {
     while (!room.empty()) {
       auto block = block_of(address);
@@ -79,7 +79,7 @@ public:
     return *done ? std::optional(value) : std::nullopt;
   }
 
-  // What is read from now on is as it is now.
+  // Reads anew from now on.
   void forget() { blocks_.clear(); }
 
 private:
@@ -148,7 +148,7 @@ public:
     auto rate = read_rate();
     if (!rate)
       return std::move(rate).error();
-    // What was sampled before it was turned off means nothing.
+    // Samples from before it was turned off mean nothing.
     if (*rate == 0 && !runtime_.is_used)
       return why_empty(*rate);
     auto place = find_list(go::BucketKind::kMemory);
@@ -184,7 +184,7 @@ private:
     return **rate > INT64_MAX ? 0 : **rate;
   }
 
-  // Of all that was allocated, objects or bytes, whichever are more.
+  // The sum of all that was allocated, objects or bytes, whichever are more.
   static double sum_of(const HeapProfile& profile) {
     double sum = 0;
     for (const HeapBucket& bucket : profile.buckets) {
@@ -203,7 +203,7 @@ private:
                             "that the linker left it out");
   }
 
-  // Where the word is that leads to the list of the kind; none: it is empty.
+  // The place of the word that leads to the list of the kind; none: it is empty.
   Result<std::optional<uint64_t>> find_list(go::BucketKind kind) {
     bool may_be_empty = kind != go::BucketKind::kMemory;
     for (uint64_t place : runtime_.lists) {
@@ -328,7 +328,7 @@ private:
     constexpr std::array<size_t, 3> kAll = {0, 1, 2};
     HeapProfile profile;
     profile.collections = list.cycle >> runtime_.layout.cycle_shift;
-    // What is about to be published counts as if it were.
+    // Counts that are about to be published count as if they were.
     std::array<size_t, 1> ended = {profile.collections % kAll.size()};
     auto is_empty = [&](const RawBucket& bucket) {
       return sum_of(bucket, 0, ended) == 0 && sum_of(bucket, 1, ended) == 0;
@@ -342,7 +342,7 @@ private:
                             .size = bucket.size,
                             .allocated = sum_of(bucket, 0, cycles),
                             .freed = sum_of(bucket, 1, cycles)};
-      // What is allocated and freed while it is read may be seen in part.
+      // An object that is allocated and freed while it is read may be seen in part.
       counted.freed = std::min(counted.freed, counted.allocated);
       if (counted.allocated > kMaxHeapBytes / std::max<uint64_t>(counted.size, 1))
         return unlike_go("it has counts that no program can have");

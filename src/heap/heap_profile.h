@@ -11,7 +11,7 @@
 
 namespace gosym {
 
-// What the runtime of a program that has a heap profile is like. Addresses are those that it
+// The runtime of a program that has a heap profile. Addresses are those that it
 // runs at.
 struct HeapRuntime {
   go::HeapProfileLayout layout;
@@ -57,7 +57,7 @@ struct HeapProfile {
 Result<HeapProfile> read_heap_profile(const HeapRuntime& runtime, HeapTime time,
                                       const proc::ReadMemory& read_memory);
 
-// How many objects there are, and bytes of them, by how many of them were sampled: as the
+// The number of objects there are, and bytes of them, by how many were sampled: as the
 // runtime computes it.
 struct HeapAmount {
   uint64_t objects = 0;

@@ -307,7 +307,7 @@ private:
         value;
   }
 
-  // Whether the sample of another event is of what this one is of, but for the number of it.
+  // True if the sample of another event is of what this one is of, but for the number of it.
   static bool is_of_same(const SampleCount& one, const SampleCount& other) {
     auto key = [](const SampleCount& sample) {
       return std::tuple(sample.stack, sample.pid, sample.tid, sample.comm, sample.label_set,
@@ -334,7 +334,7 @@ private:
         locations.push_back(to_index(id) + 1);
       values.clear();
       set_values(sample, values);
-      // Of a profile of memory each place has a sample of each event: they are one in pprof.
+      // A profile of memory has a sample of each event for each place: they are one in pprof.
       while (is_heap_ && i + 1 < profile_.samples.size() &&
              is_of_same(sample, profile_.samples[i + 1]))
         set_values(profile_.samples[++i], values);

@@ -20,16 +20,16 @@ struct ThreadSamples {
   std::vector<const SampleCount*> samples;  // of the profile
 };
 
-// Those with the most time, or events, first; events in the order of the recording.
+// Threads with the most time, or events, first; events in the order of the recording.
 std::vector<ThreadSamples> samples_by_thread(const Profile& profile);
 
-// What a viewer calls it: "server (4242/4243)", and the event where there are several.
+// The name for viewers: "server (4242/4243)", and the event where there are several.
 std::string track_name(const Profile& profile, const ThreadSamples& thread);
 
 // Nanoseconds since the recording began; 0 in a profile without times.
 uint64_t time_of(const Profile& profile, const SampleCount& sample);
 
-// What the sample stands for: nanoseconds, or events.
+// The amount that the sample stands for: nanoseconds, or events.
 uint64_t value_of(const Profile& profile, const SampleCount& sample);
 
 }  // namespace gosym

@@ -48,7 +48,7 @@ bool write_all(int fd, std::span<const char> data) {
 // A pipe gives little at once, and the limit is told by more than that.
 constexpr size_t kBeginBytes = 16 << 10;
 
-// What cannot be read at other places than the next.
+// A stream cannot be read at other places than the next: it is copied.
 Result<UniqueFd> copy_stream(int stream, const Input::StreamLimit& limit_of) {
   UniqueFd copy = open_temporary_file();
   if (!copy)

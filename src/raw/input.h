@@ -16,7 +16,7 @@ namespace gosym::raw {
 // and not mapped: a file may be cut while we look at it.
 class Input {
 public:
-  // How much of a stream is read, by some kilobytes that it begins with, or by all of it.
+  // Says how much of a stream is read, by some kilobytes that it begins with, or by all of it.
   using StreamLimit = std::function<uint64_t(std::string_view begin)>;
   // All of a recording. Of what is none the start is enough to say so: it may have no end.
   static uint64_t limit_of_recording(std::string_view begin);

@@ -128,7 +128,7 @@ private:
   }
 
   std::string group_of(const std::string& name, const Counted& row, const Counts& of) const {
-    // What tells it apart from others of its name stays.
+    // The part that tells it from others of its name stays.
     return is_of_one_build(row, of.profile)
                ? name
                : name_across_builds(row.key.text) + name.substr(row.key.text.size());

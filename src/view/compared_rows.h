@@ -42,7 +42,7 @@ struct Counted {
 };
 using Rows = std::map<std::string, Counted>;  // by name
 
-// What rows of functions and lines are called on both sides. A name that is of several files on
+// Names of the rows of functions and lines on both sides. A name that is of several files on
 // one of them is told apart: "main.main (link)"; static functions of one file by the source
 // that declares them, "init (a.c)". Neither numbers of lines nor those of a build are in it,
 // for the other side may have others.
@@ -50,7 +50,7 @@ class RowNames {
 public:
   RowNames(Dimension::Kind kind, const Profile& before, const Profile& after);
 
-  // Of each key, as FrameKeys numbers them.
+  // For each key, as FrameKeys numbers them.
   std::vector<std::string> of(const Profile& profile, const FrameKeys& keys) const;
 
 private:

@@ -20,7 +20,7 @@ struct Total {
   // Of a function or line: where most of its samples are. `function` has the file of the line.
   FunctionId function = ViewKey::kNoFunction;
   uint32_t line = 0;  // 0 if unknown
-  // Of a function that waits are charged to: where most of those were, in the kernel say, if
+  // For a function that waits are charged to: where most of those were, in the kernel say, if
   // that is another one.
   std::optional<KeyId> waited_in = {};
 };

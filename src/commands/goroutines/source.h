@@ -38,7 +38,7 @@ Result<GoroutineSource> open_process_source(uint32_t pid);
 // is no core file, and if none of its files that can be found has Go code.
 Result<GoroutineSource> open_core_source(const std::string& path, const std::string& program);
 
-// What the command line names, once it is certain that it can be read from here.
+// The source that the command line names, once it is certain that it can be read from here.
 struct ChosenSource {
   bool is_core = false;
   std::string core;

@@ -18,7 +18,7 @@ namespace gosym {
 
 namespace {
 
-// What the command line of `gosym heap` says.
+// The command line of `gosym heap`.
 struct HeapOptions {
   std::string process;  // or a core file
   std::string program;  // of a core file; empty: at its path
@@ -69,7 +69,7 @@ Result<HeapProfile> read_heap_of(const GoFile& file, const GoroutineSource& sour
   return read_heap_profile(make_heap_runtime(file, *layout), time, source.read_memory);
 }
 
-// Of the first Go runtime in the process that has one.
+// The profile of the first Go runtime in the process that has one.
 Result<FoundHeap> read_heap(const GoroutineSource& source, HeapTime time) {
   std::optional<Error> problem;
   for (const GoFile& file : source.code.files()) {
@@ -100,7 +100,7 @@ double error_of(const HeapProfile& heap, bool is_allocated) {
   return total == 0 ? 0 : 1.96 * std::sqrt(variance) / total;
 }
 
-// What a person has to know of the figures below it.
+// Facts that a person needs to read the figures below it.
 std::string header_of(const HeapProfile& heap, const HeapView& view) {
   uint64_t sampled = 0;
   for (const HeapBucket& bucket : heap.buckets)
@@ -170,7 +170,7 @@ Result<int> run_heap(HeapOptions& options) {
   return found ? show_heap(*found, *source, options) : Result<int>(std::move(found).error());
 }
 
-// Of those of `gosym report` what a heap has.
+// Options of `gosym report`, but those that mean nothing of a heap.
 OptionGroup without(OptionGroup group, std::initializer_list<std::string_view> names) {
   std::erase_if(group.options, [&](const Option& option) {
     return std::ranges::any_of(

@@ -97,7 +97,7 @@ private:
     std::string_view outermost = {};  // the function that has the code
 
     std::string_view name() const { return call ? call->function : std::string_view(); }
-    // Whether the next call of the stack is what it was inlined into, as Go's own profiles have
+    // True if the next call of the stack is what it was inlined into, as Go's own profiles have
     // it: calls of a recursion are told apart.
     bool is_within(const HeapCall& next) const {
       return call && next.call && call->is_inlined && outermost == next.outermost &&
@@ -155,7 +155,7 @@ private:
     return known->second;
   }
 
-  // Of one frame.
+  // The location of one frame.
   LocationId location(std::span<const HeapCall> calls) {
     std::vector<std::pair<uint64_t, size_t>> key;
     for (const HeapCall& call : calls)

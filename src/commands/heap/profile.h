@@ -6,7 +6,7 @@
 
 namespace gosym {
 
-// How a heap profile is to be shown.
+// The choices by which a heap profile is shown.
 struct HeapView {
   HeapTime time = HeapTime::kCollection;
   bool is_allocated = false;  // all that was allocated comes first, or else what is in use

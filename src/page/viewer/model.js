@@ -1054,7 +1054,7 @@ function keyTotals(profile, keys, root, amounts, waits = null) {
   return {all, number, self, total, frameSelf, frameTotal};
 }
 
-// What most waits of a key ended in, a key as well; -1: nothing else.
+// The key that most waits of a key ended in; -1: nothing else.
 function waitedIn({samples, tree: {count, frame}}, keys, amounts, waits, key) {
   const sums = new Map();
   for (let i = 0; i < samples.count; i++) {
