@@ -21,10 +21,9 @@ namespace gosym::go {
 //           32 size of the objects, in bytes
 //           40 number of addresses of the stack; behind it these: return addresses, innermost
 //              first; behind them the record
-//   record   of memory: what is published, and behind it what three cycles of the collector
-//   have
-//            counted that are not yet; each is how many were allocated and how many were freed,
-//            and up to Go 1.26 of both the bytes as well
+//   record   of memory: what is published, and behind it what three cycles of the
+//            collector have counted that are not yet; each is how many were allocated and
+//            how many were freed, and up to Go 1.26 of both the bytes as well
 //   cycle    u32: counts the collections; from Go 1.19 on two times that, and 1 for what was
 //            published
 //
