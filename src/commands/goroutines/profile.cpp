@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "base/text.h"
+#include "profile/called_functions.h"
 
 namespace gosym {
 
@@ -54,7 +55,7 @@ private:
   // A call that is shown has a location of its own: those that were inlined into one that is
   // not shown are so kept.
   LocationId location(const Call& call) {
-    FunctionId id = function(call);
+    FunctionId id = functions_.add(call);
     auto next = LocationId{static_cast<uint32_t>(profile_.locations.size())};
     auto [known, is_new] = locations_.try_emplace({to_index(id), call.line}, next);
     if (is_new) {
@@ -64,19 +65,6 @@ private:
       profile_.frames.push_back({id, call.line, FrameSource::kPclntab, call.kind});
       profile_.locations.push_back(location);
     }
-    return known->second;
-  }
-
-  FunctionId function(const Call& call) {
-    StringPool& strings = profile_.strings;
-    StringId name = strings.intern(call.function);
-    Function function = {
-        .name = name, .system_name = name, .file = strings.intern(call.file), .package = {}};
-    function.start_line = call.start_line;
-    auto next = FunctionId{static_cast<uint32_t>(profile_.functions.size())};
-    auto [known, is_new] = functions_.try_emplace({function.name, function.file}, next);
-    if (is_new)
-      profile_.functions.push_back(function);
     return known->second;
   }
 
@@ -97,8 +85,8 @@ private:
   uint32_t pid_;
   Profile profile_;
   StringId comm_{};
-  std::map<std::pair<StringId, StringId>, FunctionId> functions_;  // by name and file
-  std::map<std::pair<size_t, uint32_t>, LocationId> locations_;    // by function and line
+  CalledFunctions functions_{profile_};
+  std::map<std::pair<size_t, uint32_t>, LocationId> locations_;  // by function and line
   std::map<std::vector<GoroutineLabel>, uint32_t> label_sets_ = {{{}, 0}};
 };
 

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "elf/build_ids.h"
+#include "profile/called_functions.h"
 
 namespace gosym {
 
@@ -170,24 +171,11 @@ private:
     for (const HeapCall& of : calls)
       if (of.call)
         profile_.frames.push_back(
-            {function(*of.call), of.call->line, FrameSource::kPclntab, of.call->kind});
+            {functions_.add(*of.call), of.call->line, FrameSource::kPclntab, of.call->kind});
     location.frame_count = static_cast<uint32_t>(profile_.frames.size()) - location.first_frame;
     location.mapping = location.frame_count == 0 ? kNoMapping : program_;
     location.unnamed = Unnamed::kUnmapped;
     profile_.locations.push_back(location);
-    return known->second;
-  }
-
-  FunctionId function(const Call& call) {
-    StringPool& strings = profile_.strings;
-    StringId name = strings.intern(call.function);
-    Function function = {
-        .name = name, .system_name = name, .file = strings.intern(call.file), .package = {}};
-    function.start_line = call.start_line;
-    auto next = FunctionId{static_cast<uint32_t>(profile_.functions.size())};
-    auto [known, is_new] = functions_.try_emplace({function.name, function.file}, next);
-    if (is_new)
-      profile_.functions.push_back(function);
     return known->second;
   }
 
@@ -210,7 +198,7 @@ private:
   std::map<uint64_t, uint32_t> label_sets_;      // by size
   // By address and number of its calls.
   std::map<std::vector<std::pair<uint64_t, size_t>>, LocationId> locations_;
-  std::map<std::pair<StringId, StringId>, FunctionId> functions_;  // by name and file
+  CalledFunctions functions_{profile_};
 };
 
 }  // namespace
