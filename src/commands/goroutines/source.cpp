@@ -7,6 +7,7 @@
 #include "base/exit_status.h"
 #include "base/file_tree.h"
 #include "base/text.h"
+#include "commands/option_checks.h"
 #include "confine/parser.h"
 #include "record/files/found_file.h"
 #include "record/helper_process.h"
@@ -127,6 +128,27 @@ Result<GoroutineSource> open_core_source(const std::string& path, const std::str
   if (!source)
     return std::move(source).error().context(fmt::format("'{}'", printable(path)));
   return source;
+}
+
+OptionGroup source_words(std::string& process, std::string& program) {
+  return {"",
+          {{.names = "PID|NAME|CORE",
+            .help = "Process of a Go program, by PID or name, or its core file",
+            .set = into(process),
+            .check = check_process},
+           {.names = "PROGRAM",
+            .help = "Program of the core file, if it is not at its path",
+            .set = into(program),
+            .check = check_given}}};
+}
+
+Option process_option(std::string& process) {
+  return {.names = "-p,--pid",
+          .value = "PID|NAME",
+          .help = "The process, in the words of record",
+          .set = into(process),
+          .check = check_process,
+          .excludes = {"PROGRAM"}};
 }
 
 Result<ChosenSource> choose_source(std::string_view command, const std::string& word,

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/unique_fd.h"
+#include "commands/command_line.h"
 #include "goroutine/core_memory.h"
 #include "goroutine/go_code.h"
 #include "goroutine/goroutines.h"
@@ -37,6 +38,10 @@ Result<GoroutineSource> open_process_source(uint32_t pid);
 // `program`: where the file of the program lies, if not at its path; else empty. Fails for what
 // is no core file, and if none of its files that can be found has Go code.
 Result<GoroutineSource> open_core_source(const std::string& path, const std::string& program);
+
+// The words that name a process or a core file, and its program; and -p, which does as well.
+OptionGroup source_words(std::string& process, std::string& program);
+Option process_option(std::string& process);
 
 // The source that the command line names, once it is certain that it can be read from here.
 struct ChosenSource {

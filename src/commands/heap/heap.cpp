@@ -200,12 +200,7 @@ std::vector<OptionGroup> heap_options(HeapOptions& options) {
   OptionGroup what =
       without(view_options(options.view), {"--children", "--no-children", "--show-nr-samples"});
   std::vector<Option> own = {
-      {.names = "-p,--pid",
-       .value = "PID|NAME",
-       .help = "The process, in the words of record",
-       .set = into(options.process),
-       .check = check_process,
-       .excludes = {"PROGRAM"}},
+      process_option(options.process),
       {.names = "--inuse",
        .help = "Show what is in use, as the last collection left it (default)",
        .excludes = {"--alloc"}},
@@ -223,15 +218,7 @@ std::vector<OptionGroup> heap_options(HeapOptions& options) {
        .help = "Show the functions by which Go's runtime allocates as well",
        .set = into(options.heap.has_system)}};
   what.options.insert(what.options.begin(), own.begin(), own.end());
-  return {{"",
-           {{.names = "PID|NAME|CORE",
-             .help = "Process of a Go program, by PID or name, or its core file",
-             .set = into(options.process),
-             .check = check_process},
-            {.names = "PROGRAM",
-             .help = "Program of the core file, if it is not at its path",
-             .set = into(options.program),
-             .check = check_given}}},
+  return {source_words(options.process, options.program),
           std::move(what),
           without(selection_options(options.selection),
                   {"--module", "--mine", "--no-kernel", "--no-inlines"}),
