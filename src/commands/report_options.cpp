@@ -218,11 +218,11 @@ OptionGroup selection_options(Selection& selection) {
 
 namespace {
 
-// Only one of the forms is written.
+// Only one of the forms is written. Each but text, the default, has an option of its name.
 std::vector<std::string> other_formats(std::string_view name) {
-  std::vector<std::string> others = {"--format",  "--json",       "--md",    "--csv",
-                                     "--folded",  "--pprof",      "--html",  "--svg",
-                                     "--firefox", "--speedscope", "--script"};
+  std::vector<std::string> others = {"--format"};
+  for (const Format& format : formats().subspan(1))
+    others.push_back(fmt::format("--{}", format.name));
   std::erase(others, name);
   return others;
 }
