@@ -88,7 +88,7 @@ std::map<std::string_view, CodeOperands> code_operands(
     const Module& module, const std::set<std::string_view>& functions) {
   const Pclntab& table = module.table;
   std::map<std::string_view, CodeOperands> operands;
-  for (uint32_t i = 0; i < table.function_count(); i++) {
+  for (uint32_t i = 0; i < table.function_count() && operands.size() < functions.size(); i++) {
     auto function = table.function(i);
     std::string_view name = function ? table.name(function->name_offset) : std::string_view();
     if (!functions.contains(name))
