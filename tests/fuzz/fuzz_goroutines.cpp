@@ -1,27 +1,18 @@
 #include <cassert>
-#include <cstring>
 
 #include "goroutine/goroutines.h"
 #include "goroutine/labels.h"
+#include "memory.h"
 
 using namespace gosym;
 
 // The memory of a program: what lies where its list of goroutines should be, and all that this
 // leads to. No crash, no end of memory, and what is told holds together.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  constexpr uint64_t kBegin = 0x10000;
-  proc::ReadMemory read_memory = [&](std::span<proc::MemoryPiece> pieces) -> Result<> {
-    for (proc::MemoryPiece& piece : pieces) {
-      uint64_t offset = piece.address - kBegin;
-      piece.is_read = offset <= size && piece.bytes.size() <= size - offset;
-      if (piece.is_read && !piece.bytes.empty())
-        std::memcpy(piece.bytes.data(), data + offset, piece.bytes.size());
-    }
-    return Ok{};
-  };
+  proc::ReadMemory read_memory = memory_of(data, size);
   for (const char* version : {"go1.15", "go1.23", "go1.27"}) {
     GoRuntime runtime;
-    runtime.allgs = {kBegin, kBegin + 8};
+    runtime.allgs = {kMemoryBegin, kMemoryBegin + 8};
     runtime.layout = *go::goroutine_layout(version);
     runtime.is_entry = [](uint64_t address) { return address % 4 == 0; };
     runtime.find_rule = [](uint64_t address) -> std::optional<UnwindRule> {
