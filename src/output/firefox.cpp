@@ -39,10 +39,6 @@ int32_t row_number_of(size_t number) {
   return static_cast<int32_t>(number);
 }
 
-std::string_view name_without_folders(std::string_view path) {
-  return path.substr(path.rfind('/') + 1);
-}
-
 // Distinct texts, with their numbers.
 class FirefoxTexts {
 public:
@@ -156,7 +152,7 @@ private:
     auto [known, is_new] = rows_of_images_.try_emplace(image, row_number_of(resources_.size()));
     if (is_new) {
       resources_.push_back(static_cast<int32_t>(image));
-      resource_names_.push_back(text(name_without_folders(profile_.images[image].file.path)));
+      resource_names_.push_back(text(base_name(profile_.images[image].file.path)));
     }
     return known->second;
   }
@@ -363,7 +359,7 @@ private:
     json_.begin_array();
     for (const ProfileImage& image : profile_.images) {
       std::string_view path = image.file.path;
-      std::string_view name = name_without_folders(path);
+      std::string_view name = base_name(path);
       json_.begin_object();
       json_.field("arch", profile_.info.machine);
       json_.field("name", name);
