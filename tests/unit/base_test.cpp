@@ -8,25 +8,10 @@
 #include "base/reader.h"
 #include "base/shell.h"
 #include "base/text.h"
-#include "base/width.h"
 #include "bytes.h"
 #include "temporary_directory.h"
 
 namespace gosym::base_test {
-
-TEST_CASE("width: a function's name is cut between its parts before a word is") {
-  std::string_view name = "github.com/prometheus/prometheus/promql.(*evaluator).eval";
-  CHECK(cut_function(name, 100) == name);
-  CHECK(cut_function(name, 24) == "promql.(*evaluator).eval");
-  CHECK(cut_function(name, 23) == "(*evaluator).eval");
-  CHECK(cut_function("encoding/json.Marshal", 7) == "Marshal");
-  CHECK(cut_function("  encoding/json.Marshal", 9) == "  Marshal");
-  CHECK(cut_function("std::sort(int*, int*)", 12) == "std::sort");
-  CHECK(cut_function("main.main (link)", 12) == "main (link)");
-  CHECK(cut_function("[stripped libc.so.6]", 12) == "[st…bc.so.6]");
-  CHECK(cut_function("", 0).empty());
-  CHECK(cut_function("main.run", 0).empty());
-}
 
 TEST_CASE("slice: an offset and size that wrap around are out of range") {
   auto data = bytes(1, 2, 3, 4);

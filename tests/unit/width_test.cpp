@@ -38,6 +38,20 @@ TEST_CASE("width: of a name the directories of the package go first, then its mi
   CHECK(cut_name("[stripped a/b]", 10) == "[st…d a/b]");
 }
 
+TEST_CASE("width: a function's name is cut between its parts before a word is") {
+  std::string_view name = "github.com/prometheus/prometheus/promql.(*evaluator).eval";
+  CHECK(cut_function(name, 100) == name);
+  CHECK(cut_function(name, 24) == "promql.(*evaluator).eval");
+  CHECK(cut_function(name, 23) == "(*evaluator).eval");
+  CHECK(cut_function("encoding/json.Marshal", 7) == "Marshal");
+  CHECK(cut_function("  encoding/json.Marshal", 9) == "  Marshal");
+  CHECK(cut_function("std::sort(int*, int*)", 12) == "std::sort");
+  CHECK(cut_function("main.main (link)", 12) == "main (link)");
+  CHECK(cut_function("[stripped libc.so.6]", 12) == "[st…bc.so.6]");
+  CHECK(cut_function("", 0).empty());
+  CHECK(cut_function("main.run", 0).empty());
+}
+
 TEST_CASE("width: of a path the outer directories go first") {
   CHECK(cut_path("/home/me/src/server/main.go:12", 30) == "/home/me/src/server/main.go:12");
   CHECK(cut_path("/home/me/src/server/main.go:12", 29) == "me/src/server/main.go:12");
