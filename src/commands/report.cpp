@@ -131,8 +131,8 @@ Result<> check_options(const ReportOptions& options, const Format& format) {
   return check_output(options.output);
 }
 
-// Of --callers, --callees and --lines. What matches no name may be one function with what tells
-// it from others of its name, as reports have it: "main.main (link)".
+// Finds the function of --callers, --callees and --lines. A text that matches no name may be a
+// name with what tells it from others, as reports have it: "main.main (link)".
 Result<> find_function(const Profile& profile, std::optional<FunctionChoice>& function) {
   if (!function)
     return Ok{};

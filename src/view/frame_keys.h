@@ -53,7 +53,7 @@ struct ChosenKey {
 // "[stripped libc.so.6]": all code of an image without a name for this reason, as one.
 std::string unnamed_group(Unnamed unnamed, const ProfileImage& image);
 
-// What people call the file of a key: its name without directories, "[kernel]", ...
+// The name of a key's file for people: that without directories, "[kernel]", ...
 std::string file_text(const Profile& profile, const ViewKey& key);
 // The source that declares the function of a key, without directories; may be empty.
 std::string source_text(const Profile& profile, const ViewKey& key);

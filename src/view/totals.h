@@ -30,7 +30,7 @@ enum class Charge : uint8_t {
   kInnermost,
   kWaiting,  // of functions and lines: the one that waited, as WaitFrames has it
 };
-// What tables for people charge: programs read the same of every event.
+// Tables for people charge by this; programs read the same of every event.
 Charge charge_for_people(const Profile& profile);
 
 // Totals of all keys that samples have. The most samples of its own first, then the most in

@@ -155,7 +155,7 @@ TEST_CASE("heap: what changes while it is read is read again, and told if it nev
   REQUIRE(read);
   CHECK(read->is_torn);
   CHECK(read->buckets[0].allocated > 10);
-  // What is counted for later collections moves all the time.
+  // The counts for later collections move all the time.
   program.set_cycle(4);
   program.before_read = [&] { program.words[bucket + go::kBucketStack + 8 + 48]++; };
   read = program.read();

@@ -315,7 +315,7 @@ TEST_CASE("totals: people see waits at the function that waited, programs at the
   CHECK(text.find("waits in") != std::string::npos);
   CHECK(text.find("main.process          runtime.futex") != std::string::npos);
   CHECK(csv_of(make_table(profile, {})).find(",runtime.futex,") != std::string::npos);
-  // What the runtime has under the name of another package, and how the kernel is entered.
+  // The runtime has some under the name of another package, and enters the kernel by others.
   rename(1, "internal/poll.runtime_pollWait", "internal/poll");
   CHECK(rows(Charge::kWaiting).starts_with("main.main 5/7 runtime.futex\n"));
   rename(1, "syscall.Syscall", "syscall");

@@ -162,7 +162,7 @@ class Viewer {
     return memo("totals", [this.root(), amounts],
       () => keyTotals(this.profile, this.keys(), this.root(), amounts, this.waits()));
   }
-  // Of waits the functions that waited have them, and not the kernel's or the runtime's; null: of nothing else.
+  // The functions that waited have the waits, not the kernel's or the runtime's; null: of nothing else.
   waits() {
     const isMeant = this.event().name === "off-cpu" && !this.profile.isCompared &&
       ["function", "line"].includes(this.state.by);
