@@ -305,6 +305,7 @@ complete -c gosym -n $heap -s p -l pid -x -a "(__fish_complete_pids)" -d "Proces
 complete -c gosym -n $heap -l inuse -d "Show what is in use"
 complete -c gosym -n $heap -l alloc -d "Show all that was allocated"
 complete -c gosym -n $heap -l objects -d "Count objects, not bytes"
+complete -c gosym -n $heap -l summary -d "Show what all memory is for"
 complete -c gosym -n $heap -l system -d "Show what is of the runtime as well"
 complete -c gosym -n $heap -s g -l tree -d "Show who is called"
 complete -c gosym -n $heap -s G -l inverted -d "Show who calls"

@@ -1,11 +1,14 @@
 // Tells where the variables of the heap profile of a Go program may be: a line each of the
 // lists, those that can be the one of memory, the rate and the cycle, as addresses in
-// hexadecimal.
+// hexadecimal. Then one of those that count its memory, and one of their layout, for versions
+// that are known.
 
 #include <fmt/format.h>
 
 #include "base/mapped_file.h"
+#include "go/build_info.h"
 #include "go/heap_profile_layout.h"
+#include "go/memory_layout.h"
 
 using namespace gosym;
 
@@ -23,4 +26,14 @@ int main(int, char** arguments) {
       fmt::print("{:x} ", to_integer(address));
     fmt::print("\n");
   }
+  auto info = go::read_build_info(*image);
+  auto layout = info ? go::memory_layout(info->go_version) : std::nullopt;
+  if (!layout)
+    return 0;
+  go::MemoryVariables memory = go::find_memory_variables(**module, *layout);
+  for (auto place : {memory.statistics, memory.collector, memory.heap})
+    fmt::print("{:x} ", place ? to_integer(*place) : 0);
+  fmt::print("\n{} {} {} {} {} {} {} {} {} {}\n", layout->count_set, layout->statistics,
+             layout->live, layout->marked, layout->goal, layout->spans, layout->sweep,
+             layout->span_count, layout->pauses(), layout->collections());
 }

@@ -92,10 +92,35 @@ def has_heap_profile(version, way):
         r"^([0-9a-f]+) [bBdD] runtime\.(mbuckets|bbuckets|xbuckets|MemProfileRate|mProfCycle|mProf)$",
         call("llvm-nm", program).out, re.MULTILINE)}
     lists, memory, rate, cycle = ([int(at, 16) for at in line.split()]
-                                  for line in call(PRINT_HEAP_PROFILE, program).out.splitlines())
+                                  for line in call(PRINT_HEAP_PROFILE, program).out.splitlines()[:4])
     assert {listed[name] for name in ("mbuckets", "bbuckets", "xbuckets")} <= set(lists), (listed, lists)
     assert listed["mbuckets"] in memory and rate == [listed["MemProfileRate"]], (listed, memory, rate)
     assert cycle == [listed.get("mProfCycle", listed.get("mProf"))], (listed, cycle)
+
+
+def counts_memory(version, way):
+    """Where the runtime counts its memory, and how, as the symbols and the debugging information have it."""
+    program = build(version, way)
+    places, layout = call(PRINT_HEAP_PROFILE, program).out.splitlines()[4:]
+    listed = {name: at for at, name in re.findall(r"^([0-9a-f]+) [bBdD] runtime\.(memstats|gcController|mheap_)$",
+                                                  call("llvm-nm", program).out, re.MULTILINE)}
+    names = ("memstats", "gcController", "mheap_")
+    assert [int(at, 16) for at in places.split()] == [int(listed[name], 16) for name in names], (places, listed)
+    stats, span, collector, sets, heap, counts = (members(program, f"runtime.{name}") for name in (
+        "mstats", "mspan", "gcControllerState", "consistentHeapStats", "mheap", "heapStatsDelta"))
+    assert [int(value) for value in layout.split()] == [
+        sets["gen"] // 3, stats["stacks_sys"], collector["heapLive"], collector["heapMarked"],
+        collector["gcPercentHeapGoal"], heap["allspans"], heap["sweepgen"], span["allocCount"],
+        stats["pause_ns"], stats["numgc"]], layout
+    assert stats["heapStats"] == sets["stats"] == collector["gcPercent"] == counts["committed"] == 0
+    assert [counts[name] for name in ("inHeap", "inStacks", "inWorkBufs")] == [16, 24, 32], counts
+    assert counts.get("inPtrScalarBits", 40) == counts["tinyAllocCount"] - 8 * ("inPtrScalarBits" in counts) == 40
+    first = stats["stacks_sys"]
+    assert [stats[name] - first for name in ("mspan_sys", "mcache_sys", "buckhash_sys", "gcMiscSys", "other_sys",
+                                             "last_gc_unix", "pause_total_ns")] == [8, 16, 24, 32, 40, 48, 56], stats
+    assert [stats[name] - stats["numgc"] for name in ("numforcedgc", "gc_cpu_fraction")] == [4, 8], stats
+    assert [span[name] for name in ("startAddr", "npages")] == [24, 32], span
+    assert [span[name] - span["allocCount"] for name in ("state", "elemsize")] == [3, 8], span
 
 
 def others():
@@ -114,4 +139,6 @@ run([(f"Go {version}: the layout is that of its debugging information",
      for version in VERSIONS for way in WAYS | MACHINES] +
     [(f"Go {version}, {way}: the heap profile is found", functools.partial(has_heap_profile, version, way))
      for version in VERSIONS for way in WAYS | MACHINES] +
+    [(f"Go {version}, {way}: what counts memory is found", functools.partial(counts_memory, version, way))
+     for version in VERSIONS if version != "1.15" for way in WAYS | MACHINES if way != "library"] +
     [("what is no Go program has none", others)], root=False)

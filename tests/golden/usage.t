@@ -14,7 +14,7 @@ What it says of itself.
     top                       Show what uses the CPU now
     diff                      Tell what changed between two recordings
     goroutines                Show where the goroutines of a program wait
-    heap                      Show who allocated the memory of a program
+    heap                      Show who allocated the memory, and what it is for
     archive                   Put the files that were sampled into a recording
     inspect                   Show what symbol information is in a binary
     resolve                   Name addresses of a binary or of a running process

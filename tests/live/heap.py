@@ -8,6 +8,7 @@ import contextlib
 import functools
 import json
 import os
+import pathlib
 import re
 import subprocess
 
@@ -133,6 +134,38 @@ def other_forms():
         assert "main.keep" in told, told
 
 
+def counts_equal(version, way):
+    """What the memory is for, as the program counts it itself, and as the kernel has it."""
+    with resting(build(version, way), "collect") as (pid, own):
+        document = json.loads(gosym("heap", "--summary", "--json", pid).out)
+        status = pathlib.Path(f"/proc/{pid}/status").read_text()
+        text = gosym("heap", "--summary", pid).out
+    lines = [line.split() for line in pathlib.Path(f"{own}.counts").read_text().splitlines()]
+    told = {name: int(value) for name, value in lines if name != "pause"}
+    collector, heap, resident = document["collector"], document["heap"], document["resident"]
+    for name in ("collections", "forced", "pause_total_ns"):
+        assert collector[name] == told[name], (name, collector, told)
+    assert collector["pauses_ns"] == [int(value) for name, value in lines if name == "pause"], collector
+    near = {"spans": heap["live"] + heap["since"] + heap["free_slots"], "objects": heap["live"] + heap["since"],
+            "stacks": heap["stacks"]}
+    for name, value in near.items():  # to write them takes memory, and so do objects that are to come
+        assert abs(told[name] - value) < 0.05 * told[name] + (256 << 10), (name, value, told)
+    parts = [resident[name] for name in ("heap", "runtime", "files", "others")]
+    assert sum(parts) == resident["total"], resident
+    kernel = int(re.search(r"^VmRSS:\s+(\d+)", status, re.M)[1]) << 10
+    assert abs(kernel - resident["total"]) < 0.05 * kernel + (256 << 10), (kernel, resident)
+    assert 0.3 * heap["committed"] < resident["heap"] <= 1.05 * heap["committed"], document  # some was never used
+    assert "gogc" not in collector and "the collector is off: the heap only grows" in document["unusual"], document
+    assert re.search(r"^collections +\d+, 2 asked for; the last \d+\.\d s ago; ", text, re.M), text
+    assert re.search(r"^ +\d+\.\d+ +\d+\.\d %  Go's heap, of which$", text, re.M), text
+
+
+def counts_unknown():
+    with resting(build("1.15")) as (pid, _):
+        done = gosym("heap", "--summary", pid, check=False)
+        assert done.status == 4 and "gosym knows how Go 1.19 to 1.27 count memory" in done.err, done
+
+
 def hostile(how):
     with resting(build("1.21", "static", "-tags=hostile"), how, 4096) as (pid, _):
         done = gosym("heap", pid, check=False)
@@ -172,6 +205,9 @@ run([(f"Go {version}, {way}, {how or 'not collected'}, {rate or 'default rate'}:
     [("go tool pprof shows the same", tops_equal),
      ("what was allocated is told until now", allocated),
      ("other forms have the same numbers", other_forms)] +
+    [(f"Go {version}, {way}: what its memory is for", functools.partial(counts_equal, version, way))
+     for version in VERSIONS if version != "1.15" for way in (["static", "cgo"] if version == "1.27" else ["static"])] +
+    [("of releases that are not known nothing is told", counts_unknown)] +
     [(f"a list that is made to lead astray: {how}", functools.partial(hostile, how)) for how in HOSTILE] +
     [("a program that keeps none is told", without_profile),
      ("what cannot be read is refused", refused)])

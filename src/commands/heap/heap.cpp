@@ -8,6 +8,7 @@
 #include "commands/command.h"
 #include "commands/goroutines/source.h"
 #include "commands/heap/profile.h"
+#include "commands/heap/summary.h"
 #include "commands/option_checks.h"
 #include "commands/report_options.h"
 #include "output/format.h"
@@ -23,6 +24,7 @@ struct HeapOptions {
   std::string process;  // or a core file
   std::string program;  // of a core file; empty: at its path
   HeapView heap;
+  bool is_summary = false;
   ViewOptions view;
   Selection selection;
   ColourMode colour = ColourMode::kAuto;
@@ -121,6 +123,18 @@ std::string header_of(const HeapProfile& heap, const HeapView& view) {
                      100 * error_of(heap, view.is_allocated));
 }
 
+// Torn: `what` is what changed each time.
+int tell_rest(const GoroutineSource& source, bool is_torn, std::string_view what) {
+  for (const std::string& note : source.notes)
+    print(stderr, "gosym: note: {}\n", note);
+  if (!is_torn)
+    return kSuccess;
+  print(stderr,
+        "gosym: note: {} each time that they were read: what is shown may be of two moments\n",
+        what);
+  return kPartial;
+}
+
 Result<int> show_heap(const FoundHeap& found, const GoroutineSource& source,
                       HeapOptions& options) {
   Profile profile = profile_of(found.profile, options.heap, *found.file, source);
@@ -145,14 +159,21 @@ Result<int> show_heap(const FoundHeap& found, const GoroutineSource& source,
   });
   if (auto written = file->finish(); !written)
     return std::move(written).error();
-  for (const std::string& note : source.notes)
-    print(stderr, "gosym: note: {}\n", note);
-  if (!found.profile.is_torn)
-    return kSuccess;
-  print(stderr,
-        "gosym: note: the profile changed each time that it was read: what is shown may be of "
-        "two moments\n");
-  return kPartial;
+  return tell_rest(source, found.profile.is_torn, "the figures of the profile changed");
+}
+
+Result<int> show_memory(const MemorySummary& summary, const GoroutineSource& source,
+                        const HeapOptions& options) {
+  auto file = OutputFile::open("-");
+  if (!file)
+    return std::move(file).error();
+  if (options.format == "json")
+    file->write(json_of(summary));
+  else
+    file->write(on_screen(text_of(summary), standard_output(options.colour)));
+  if (auto written = file->finish(); !written)
+    return std::move(written).error();
+  return tell_rest(source, summary.counts.is_torn, "the spans were not what was counted");
 }
 
 Result<int> run_heap(HeapOptions& options) {
@@ -163,6 +184,13 @@ Result<int> run_heap(HeapOptions& options) {
   if (!chosen)
     return std::move(chosen).error();
   auto source = open_source(*chosen);
+  if (source && options.is_summary) {
+    auto summary = read_memory_summary(*source);
+    if (auto is_there = check_is_there(*chosen); !is_there)
+      return std::move(is_there).error();
+    return summary ? show_memory(*summary, *source, options)
+                   : Result<int>(std::move(summary).error());
+  }
   auto found =
       source ? read_heap(*source, options.heap.time) : Result<FoundHeap>(Error(source.error()));
   if (auto is_there = check_is_there(*chosen); !is_there)
@@ -211,6 +239,11 @@ std::vector<OptionGroup> heap_options(HeapOptions& options) {
              options.heap.is_allocated = true;
              options.heap.time = HeapTime::kNow;
            }},
+      {.names = "--summary",
+       .help = "Show what all memory of the process is for, and what the collector does",
+       .set = into(options.is_summary),
+       .excludes = {"--inuse", "--alloc", "--objects", "--tree", "--inverted", "--callers",
+                    "--callees", "--lines", "--by", "--folded", "--pprof", "--html"}},
       {.names = "--objects",
        .help = "Count objects, not bytes",
        .set = into(options.heap.has_objects)},
@@ -235,10 +268,11 @@ std::vector<OptionGroup> heap_options(HeapOptions& options) {
 Command make_heap() {
   auto options = std::make_shared<HeapOptions>();
   return {.name = "heap",
-          .summary = "Show who allocated the memory of a program",
+          .summary = "Show who allocated the memory, and what it is for",
           .groups = heap_options(*options),
           .examples =
               "  gosym heap 4242                    what is in use, by function and path\n"
+              "  gosym heap --summary 4242          what all memory is for, and the collector\n"
               "  gosym heap --alloc prometheus      what was allocated since it began\n"
               "  gosym heap --tree --objects 4242   how many objects, as a tree\n"
               "  gosym heap --folded 4242 | flamegraph.pl > heap.svg\n"

@@ -75,6 +75,7 @@ enum class FileHelper::Look : uint32_t {
   kTmp,
   kMountOwner,
   kMaps,
+  kSmaps,
   kPerfMap
 };
 
@@ -224,8 +225,9 @@ UniqueFd FileHelper::answer(const Request& request, const UniqueFd& parser, Repl
     return look_for_tmp(request.pid);
   if (request.look == Look::kMountOwner)
     return look_for_mount_owner(request.pid);
-  if (request.look == Look::kMaps) {
-    auto text = look_at_maps(request.pid);
+  if (request.look == Look::kMaps || request.look == Look::kSmaps) {
+    auto text =
+        request.look == Look::kMaps ? look_at_maps(request.pid) : look_at_smaps(request.pid);
     if (!text)
       put(reply.problem, text.error().message());
     return text ? in_memory(std::as_bytes(std::span(*text))) : UniqueFd();
@@ -428,7 +430,15 @@ UniqueFd FileHelper::open_perf_map(const UniqueFd& found) {
 }
 
 Result<std::string> FileHelper::read_maps(uint32_t pid) {
-  auto file = ask_for(Look::kMaps, {.pid = pid});
+  return read_text(Look::kMaps, pid);
+}
+
+Result<std::string> FileHelper::read_smaps(uint32_t pid) {
+  return read_text(Look::kSmaps, pid);
+}
+
+Result<std::string> FileHelper::read_text(Look look, uint32_t pid) {
+  auto file = ask_for(look, {.pid = pid});
   if (!file)
     return std::move(file).error();
   if (!*file)

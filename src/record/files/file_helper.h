@@ -36,6 +36,7 @@ public:
   UniqueFd open_mount_owner(uint32_t pid);
   UniqueFd open_perf_map(const UniqueFd& found);
   Result<std::string> read_maps(uint32_t pid);
+  Result<std::string> read_smaps(uint32_t pid);
 
   // The recording ends: all looks from now on have so long together.
   void hurry(uint64_t nanoseconds);
@@ -54,6 +55,7 @@ private:
   void stop();
   Result<UniqueFd> ask(const Request& request, Reply& reply, int found = -1);
   Result<UniqueFd> ask_for(Look look, const RawMapping& of);
+  Result<std::string> read_text(Look look, uint32_t pid);
   Result<UniqueFd> take_reply(const Request& request, Reply& reply);
   std::optional<Error> refusal(uint64_t device) const;
   void forget_asked();

@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "confine/opener.h"
 #include "proc/process.h"
+#include "proc/smaps.h"
 #include "record/files/found_file.h"
 #include "record/files/image_file.h"
 
@@ -116,6 +117,10 @@ UniqueFd look_for_mount_owner(uint32_t pid) {
 
 Result<std::string> look_at_maps(uint32_t pid) {
   return proc::maps_text_of(pid);
+}
+
+Result<std::string> look_at_smaps(uint32_t pid) {
+  return proc::smaps_text_of(pid);
 }
 
 }  // namespace gosym

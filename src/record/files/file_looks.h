@@ -49,5 +49,7 @@ UniqueFd look_for_mount_owner(uint32_t pid);
 
 // The text of /proc/PID/maps. Empty for a kernel thread and a process that is gone.
 Result<std::string> look_at_maps(uint32_t pid);
+// The same of /proc/PID/smaps.
+Result<std::string> look_at_smaps(uint32_t pid);
 
 }  // namespace gosym

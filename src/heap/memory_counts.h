@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "go/memory_layout.h"
+#include "proc/memory.h"
+
+namespace gosym {
+
+// Where a program's runtime counts its memory. Addresses are those that it runs at.
+struct MemoryRuntime {
+  go::MemoryLayout layout;
+  uint64_t statistics = 0;
+  uint64_t collector = 0;
+  uint64_t heap = 0;
+};
+
+// What the runtime has counted, in bytes.
+struct MemoryCounts {
+  // Of the arenas: what the system gave and did not get back, and parts of it.
+  uint64_t committed = 0;
+  uint64_t in_spans = 0;   // that have objects
+  uint64_t in_stacks = 0;  // of goroutines
+  uint64_t in_work = 0;    // of the collector: work buffers and bitmaps
+  // Of other memory, for the runtime itself.
+  uint64_t for_spans = 0;
+  uint64_t for_profiles = 0;
+  uint64_t for_collector = 0;
+  uint64_t for_others = 0;
+  // As the spans have it.
+  uint64_t span_count = 0;
+  uint64_t span_bytes = 0;       // of those with objects
+  uint64_t object_bytes = 0;     // of all slots that are taken
+  uint64_t manual_bytes = 0;     // of those for stacks and the collector
+  std::vector<uint64_t> arenas;  // 64 MiB each, by number
+
+  std::optional<int32_t> gc_percent;  // none: off
+  std::optional<uint64_t> limit;      // none: none
+  uint64_t live = 0;                  // in use, or it was when it was marked
+  uint64_t marked = 0;                // by the last collection
+  std::optional<uint64_t> goal;  // where GOGC wants the next collection to end; none: never
+  uint32_t collections = 0;
+  uint32_t forced = 0;           // of them: asked for by the program
+  uint64_t last_collection = 0;  // nanoseconds since 1970; 0: none yet
+  uint64_t pause_total = 0;      // nanoseconds
+  std::vector<uint64_t> pauses;  // the last ones, 256 at most
+  double cpu_share = 0;          // of all CPU time since it began, for collecting
+
+  bool is_torn = false;  // the spans and the counts never agreed, as the program went on
+  // What is committed, and in no span.
+  uint64_t free_spans() const {
+    uint64_t used = in_spans + in_stacks + in_work;
+    return committed > used ? committed - used : 0;
+  }
+};
+
+inline constexpr uint64_t kArenaSize = 64 << 20;
+
+// Reads them from the memory of a program that goes on running, or of a core file. What the
+// spans add up to has to be what the runtime counted, or nearly so: else it is read again, and
+// where it is far from it this fails. Whatever the memory holds is taken for hostile.
+Result<MemoryCounts> read_memory_counts(const MemoryRuntime& runtime,
+                                        const proc::ReadMemory& read_memory);
+
+}  // namespace gosym
