@@ -69,6 +69,9 @@ struct CodeLine {
   bool is_file = false;             // the source that the lines below are of
   std::string text = {};            // printable
   Style style = Style::kPlain;
+  std::string source_path =
+      {};  // of the file that it is a line of; empty: no editor can open it
+  uint32_t source_line = 0;
 };
 struct Code {
   std::vector<CodeLine> lines = {};

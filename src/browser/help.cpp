@@ -21,6 +21,7 @@ std::vector<std::string> help_lines(bool is_live, size_t width) {
       "  a                    its source, the hottest line in view; there: with instructions",
       "  H                    only lines with samples, or all",
       "  Enter                the hottest line again",
+      "  v                    $VISUAL or $EDITOR at the line (not in gosym top)",
       "",
       "Who calls it, and what does it call",
       "  Enter, #             callers and callees of what has the cursor",

@@ -268,9 +268,10 @@ Profile shown_profile(const Answer& answer) {
 
 class Session {
 public:
-  Session(Source source, const Export& write, State state, Terminal terminal)
+  Session(Source source, const Export& write, const Edit& edit, State state, Terminal terminal)
       : source_(source),
         write_(write),
+        edit_(edit),
         state_(std::move(state)),
         terminal_(std::move(terminal)),
         worker_(std::move(source), state_.query),
@@ -389,8 +390,24 @@ private:
         source_.reset();
         state_.message = "what was sampled up to now is forgotten";
         break;
+      case Effect::Kind::kEdit:
+        edit(effect);
+        break;
     }
     return false;
+  }
+
+  void edit(const Effect& effect) {
+    // Ctrl-C is for the editor.
+    auto on_interrupt = std::signal(SIGINT, SIG_IGN);
+    auto on_quit = std::signal(SIGQUIT, SIG_IGN);
+    terminal_.leave();
+    auto edited = edit_(effect.text, effect.line);
+    terminal_.come_back();
+    std::signal(SIGINT, on_interrupt);
+    std::signal(SIGQUIT, on_quit);
+    if (!edited)
+      state_.message = edited.error().message();
   }
 
   void tell_written(const Result<std::string>& name) {
@@ -399,6 +416,7 @@ private:
 
   Source source_;
   const Export& write_;
+  const Edit& edit_;
   State state_;
   Terminal terminal_;
   Worker worker_;
@@ -410,7 +428,8 @@ private:
 
 }  // namespace
 
-Result<int> browse(Source source, const Export& write, State state, bool has_colour) {
+Result<int> browse(Source source, const Export& write, const Edit& edit, State state,
+                   bool has_colour) {
   auto terminal = Terminal::open(has_colour);
   if (!terminal)
     return std::move(terminal).error();
@@ -418,7 +437,8 @@ Result<int> browse(Source source, const Export& write, State state, bool has_col
   Result<int> status = kSuccess;
   {
     HeldMessages messages;
-    status = Session(std::move(source), write, std::move(state), *std::move(terminal)).run();
+    status =
+        Session(std::move(source), write, edit, std::move(state), *std::move(terminal)).run();
   }
   // Nobody waits for what a quitter has no use for, and it must not see the program taken down
   // around it.

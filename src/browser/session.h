@@ -35,12 +35,16 @@ struct Source {
   bool is_live() const { return interval != 0; }
 };
 
+// Has an editor open a file at a line, and waits until it ends: the terminal is the editor's.
+using Edit = std::function<Result<>(const std::string& path, uint32_t line)>;
+
 // Writes a profile to a file in a format, and tells its name.
 using Export =
     std::function<Result<std::string>(const Profile& profile, const std::string& format)>;
 
 // Shows the source on the terminal until the user has enough. Gives the exit status. What is
 // written to standard error meanwhile is shown afterwards.
-Result<int> browse(Source source, const Export& write, State state, bool has_colour = true);
+Result<int> browse(Source source, const Export& write, const Edit& edit, State state,
+                   bool has_colour = true);
 
 }  // namespace gosym::browser

@@ -71,9 +71,11 @@ struct State {
 
 // What the session is to do besides.
 struct Effect {
-  enum class Kind : uint8_t { kNone, kQuit, kCopy, kExport, kSave, kReset };
+  enum class Kind : uint8_t { kNone, kQuit, kCopy, kExport, kSave, kReset, kEdit };
   Kind kind = Kind::kNone;
-  std::string text = {};  // to be copied; the format to be exported
+  // To be copied; the format to be exported; the path of the file to be edited.
+  std::string text = {};
+  uint32_t line = 0;  // of that file
 };
 
 }  // namespace gosym::browser

@@ -312,6 +312,17 @@ Terminal::~Terminal() {
   forget_crashes();
 }
 
+void Terminal::leave() {
+  def_prog_mode();
+  endwin();
+}
+
+void Terminal::come_back() {
+  reset_prog_mode();
+  clearok(curscr, TRUE);
+  refresh();
+}
+
 Size Terminal::size() const {
   return {static_cast<size_t>(std::max(getmaxx(stdscr), 1)),
           static_cast<size_t>(std::max(getmaxy(stdscr), 1))};

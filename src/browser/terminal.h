@@ -33,6 +33,9 @@ public:
   // What has come in; none if there is nothing.
   std::optional<Key> read();
   void copy(std::string_view text);
+  // Gives the screen to another program, as the terminal was found, and takes it again.
+  void leave();
+  void come_back();
 
 private:
   Terminal() = default;

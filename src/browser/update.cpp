@@ -996,6 +996,20 @@ bool change_view(State& state, char32_t character, const Answer& answer) {
   }
 }
 
+// An editor at the line of the source that the cursor is on, or at the last one above.
+Effect edit(State& state, const Answer& answer) {
+  if (state.page != Page::kCode || !answer.code) {
+    state.message = "an editor opens at a line of the code: a shows the code";
+    return {};
+  }
+  std::vector<uint32_t> rows = code_rows(state, *answer.code);
+  for (size_t row = std::min(state.code.row + 1, rows.size()); row > 0; row--)
+    if (const CodeLine& line = answer.code->lines[rows[row - 1]]; !line.source_path.empty())
+      return {Effect::Kind::kEdit, line.source_path, line.source_line};
+  state.message = "no source file of this is shown, so that none is opened";
+  return {};
+}
+
 Effect update_character(State& state, char32_t character, const Answer& answer) {
   // What is still of other entries is none of those that are asked for.
   const ViewKey* key =
@@ -1009,6 +1023,8 @@ Effect update_character(State& state, char32_t character, const Answer& answer) 
       return {state.is_live ? Effect::Kind::kReset : Effect::Kind::kNone};
     case 'W':
       return {state.is_live ? Effect::Kind::kSave : Effect::Kind::kNone};
+    case 'v':
+      return edit(state, answer);
     default:
       break;
   }

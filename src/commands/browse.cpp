@@ -19,6 +19,7 @@
 #include "commands/annotate/sampled_code.h"
 #include "commands/load_profile.h"
 #include "commands/report_notes.h"
+#include "confine/parser.h"
 #include "output/format.h"
 #include "output/output_file.h"
 #include "raw/format.h"
@@ -59,7 +60,9 @@ Result<std::vector<browser::CodeLine>> read_code(
            .is_of_instructions = line.is_of_instructions,
            .is_file = line.kind == AnnotatedLine::Kind::kTitle && !line.is_of_instructions,
            .text = line.head + line.text,
-           .style = line.head.empty() ? line.style : line.head_style});
+           .style = line.head.empty() ? line.style : line.head_style,
+           .source_path = std::move(line.place.path),
+           .source_line = line.place.line});
   }
   for (std::string note : {withheld_note(sources), missing_note(sources)})
     if (!note.empty())
@@ -226,7 +229,7 @@ Result<int> browse_recording(const ReportOptions& options, DebugFileOptions file
     return loader->find_code(profile, samples, function);
   };
   auto status = browser::browse(
-      std::move(source), export_profile,
+      std::move(source), export_profile, edit,
       initial_state(
           with_more(std::string(base_name(options.inputs.front())), options.inputs.size()),
           options.view, options.selection),

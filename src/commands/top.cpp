@@ -209,7 +209,7 @@ Result<> browse_live(LiveRecording& recording, Profiles& profiles, const TopOpti
       return std::move(saved).error();
     return name;
   };
-  auto status = browser::browse(std::move(source), export_profile,
+  auto status = browser::browse(std::move(source), export_profile, edit,
                                 initial_state("gosym top", options.view, options.selection),
                                 wants_colour(options.colour));
   if (!status)

@@ -10,12 +10,17 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
+#include "base/shell.h"
 #include "base/terminal_modes.h"
+#include "base/text.h"
 #include "confine/channel.h"
 #include "confine/process_kind.h"
 
@@ -26,11 +31,15 @@ namespace {
 // After a signal that asks for the end: the parser may give the terminal back.
 constexpr int kTimeToEnd = 500;  // ms
 
-struct PagerRequest {
-  uint32_t is_start;  // else the end is waited for
+enum class Want : uint32_t { kPager, kEndOfPager, kEditor };
+
+struct FrontRequest {
+  Want want;
+  uint32_t line;        // of an editor, as the next
+  char path[PATH_MAX];  // ended by a 0
 };
-struct PagerReply {
-  int32_t status;
+struct FrontReply {
+  int32_t status;  // as of waitpid(2); -1: nothing was started
 };
 
 constexpr int kEnding[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
@@ -44,15 +53,15 @@ sigset_t handled_signals() {
   return set;
 }
 
-// Gives the child's id; its input is the other end of a pipe.
-int start_shell(const std::string& command, UniqueFd& input) {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0)
-    return -1;
-  UniqueFd theirs(ends[0]);
-  input = UniqueFd(ends[1]);
-  // Quit if it fits, keep colours, leave the text on the screen: as git asks of less.
-  setenv("LESS", "FRX", /*overwrite=*/0);
+// Gives the child's id, or -1. Its standard input is ours if there is none for it.
+int start_shell(const std::string& command, const std::vector<std::string>& arguments = {},
+                const UniqueFd& input = {}) {
+  std::vector<std::string> words = {"sh", "-c", command, "sh"};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::vector<char*> pointers;
+  for (std::string& word : words)
+    pointers.push_back(word.data());
+  pointers.push_back(nullptr);
   int pid = fork();
   if (pid != 0)
     return pid;
@@ -61,9 +70,34 @@ int start_shell(const std::string& command, UniqueFd& input) {
   sigprocmask(SIG_SETMASK, &none, nullptr);
   for (int signal : {SIGINT, SIGPIPE})
     ::signal(signal, SIG_DFL);
-  dup2(theirs.get(), STDIN_FILENO);
-  execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
+  if (input)
+    dup2(input.get(), STDIN_FILENO);
+  execv("/bin/sh", pointers.data());
   _exit(127);
+}
+
+// `input` becomes the end of a pipe that it reads.
+int start_pager_shell(const std::string& command, UniqueFd& input) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0)
+    return -1;
+  UniqueFd theirs(ends[0]);
+  input = UniqueFd(ends[1]);
+  // Quit if it fits, keep colours, leave the text on the screen: as git asks of less.
+  setenv("LESS", "FRX", /*overwrite=*/0);
+  return start_shell(command, {}, theirs);
+}
+
+std::string editor_command() {
+  for (const char* name : {"VISUAL", "EDITOR"})
+    if (std::string value = environment(name); !value.empty())
+      return value;
+  return "vi";
+}
+
+int start_editor(const std::string& path, uint32_t line) {
+  std::string command = editor_command();
+  return start_shell(command + " \"$@\"", editor_arguments(command, path, line));
 }
 
 // The terminal that a browser has its screen on, as it was before. A browser that was killed
@@ -121,8 +155,8 @@ private:
     auto signal = static_cast<int>(info.ssi_signo);
     if (signal == SIGCHLD)
       return on_child();
-    if (pager_ > 0 && signal == SIGINT)
-      return;                        // it is for the pager
+    if (program_ > 0 && signal == SIGINT)
+      return;                        // it is for the pager or the editor
     if (info.ssi_code != SI_KERNEL)  // a terminal sends it to all of us
       kill(parser_, signal);
     asked_to_end_ = signal;
@@ -130,11 +164,11 @@ private:
 
   void on_child() {
     int status = 0;
-    if (pager_ > 0 && waitpid(pager_, &status, WNOHANG) == pager_) {
-      pager_ = -1;
-      pager_status_ = status;
-      if (is_pager_awaited_)
-        tell_pager_status();
+    if (program_ > 0 && waitpid(program_, &status, WNOHANG) == program_) {
+      program_ = -1;
+      program_status_ = status;
+      if (is_awaited_)
+        tell_status();
     }
     if (waitpid(parser_, &status, WNOHANG) == parser_)
       end_as(status);
@@ -155,28 +189,35 @@ private:
   }
 
   void on_request() {
-    PagerRequest request{};
+    FrontRequest request{};
     UniqueFd none;
-    if (!receive_message(channel_.get(), request, sizeof(request), none)) {
+    if (!receive_message(channel_.get(), request, sizeof(request.want), none)) {
       channel_ = UniqueFd();  // the parser ends
       return;
     }
-    if (request.is_start != 0 && pager_ < 0) {
+    if (request.want == Want::kPager && program_ < 0) {
       UniqueFd input;
-      pager_ = start_shell(pager_command_, input);
-      PagerReply reply{.status = pager_ > 0 ? 0 : -1};
-      send_message(channel_.get(), reply, sizeof(reply), pager_ > 0 ? input.get() : -1);
+      program_ = start_pager_shell(pager_command_, input);
+      reply({.status = program_ > 0 ? 0 : -1}, program_ > 0 ? input.get() : -1);
       return;
     }
-    is_pager_awaited_ = true;
-    if (pager_ < 0)
-      tell_pager_status();
+    if (request.want == Want::kEditor && program_ < 0) {
+      std::string path(request.path, strnlen(request.path, sizeof(request.path)));
+      program_ = is_edited(path) ? start_editor(path, request.line) : -1;
+      program_status_ = -1;
+    }
+    is_awaited_ = true;
+    if (program_ < 0)
+      tell_status();
   }
 
-  void tell_pager_status() {
-    is_pager_awaited_ = false;
-    PagerReply reply{.status = pager_status_};
-    send_message(channel_.get(), reply, sizeof(reply), -1);
+  void tell_status() {
+    is_awaited_ = false;
+    reply({.status = program_status_}, -1);
+  }
+
+  void reply(const FrontReply& reply, int fd) const {
+    send_message(channel_.get(), reply, sizeof(reply), fd);
   }
 
   [[noreturn]] static void end_by(int signal) {
@@ -209,10 +250,10 @@ private:
   UniqueFd channel_;
   std::string pager_command_;
   TerminalBefore terminal_;
-  int pager_ = -1;
-  int pager_status_ = 0;
-  bool is_pager_awaited_ = false;
-  int asked_to_end_ = 0;  // a signal
+  int program_ = -1;  // a pager or an editor that runs
+  int program_status_ = 0;
+  bool is_awaited_ = false;  // its end, by the parser
+  int asked_to_end_ = 0;     // a signal
 };
 
 UniqueFd front_channel;  // of the parser
@@ -264,16 +305,26 @@ Result<> become_parser(const NamedFiles& files, const std::string& pager) {
   return Ok{};
 }
 
+namespace {
+
+std::optional<FrontReply> ask_front(const FrontRequest& request, size_t size, UniqueFd& fd) {
+  FrontReply reply{};
+  if (!send_message(front_channel.get(), request, size, -1) ||
+      !receive_message(front_channel.get(), reply, sizeof(reply), fd))
+    return std::nullopt;
+  return reply;
+}
+
+}  // namespace
+
 std::optional<Pager> start_pager(const std::string& command) {
   Pager pager;
   if (!front_channel) {
-    pager.process = start_shell(command, pager.input);
+    pager.process = start_pager_shell(command, pager.input);
     return pager.process > 0 ? std::optional(std::move(pager)) : std::nullopt;
   }
-  PagerReply reply{};
-  if (!send_message(front_channel.get(), PagerRequest{.is_start = 1}, sizeof(PagerRequest),
-                    -1) ||
-      !receive_message(front_channel.get(), reply, sizeof(reply), pager.input) || !pager.input)
+  FrontRequest request{.want = Want::kPager, .line = 0, .path = {}};
+  if (!ask_front(request, sizeof(request.want), pager.input) || !pager.input)
     return std::nullopt;
   return pager;
 }
@@ -286,10 +337,47 @@ int wait_for_pager(Pager pager) {
     }
     return status;
   }
-  PagerReply reply{};
+  FrontRequest request{.want = Want::kEndOfPager, .line = 0, .path = {}};
   UniqueFd none;
-  send_message(front_channel.get(), PagerRequest{.is_start = 0}, sizeof(PagerRequest), -1);
-  return receive_message(front_channel.get(), reply, sizeof(reply), none) ? reply.status : 0;
+  auto reply = ask_front(request, sizeof(request.want), none);
+  return reply ? reply->status : 0;
+}
+
+Result<> edit(const std::string& path, uint32_t line) {
+  if (!front_channel)
+    return Error("an editor is opened by gosym report alone");
+  FrontRequest request{.want = Want::kEditor, .line = line, .path = {}};
+  if (!is_edited(path) || path.size() >= sizeof(request.path))
+    return errorf("no editor is opened for '{}', which is not named as a source file is",
+                  printable(path));
+  path.copy(request.path, path.size());
+  UniqueFd none;
+  auto reply = ask_front(request, sizeof(request), none);
+  if (!reply || reply->status == -1)
+    return Error("the editor cannot be started");
+  if (reply->status == 0)
+    return Ok{};
+  constexpr int kNotFound = 127;  // as the shell says it
+  bool is_missing = WIFEXITED(reply->status) && WEXITSTATUS(reply->status) == kNotFound;
+  return errorf("the editor {} (VISUAL and EDITOR name it): '{}'",
+                is_missing ? "cannot be started" : "failed", printable(editor_command()));
+}
+
+bool is_edited(std::string_view path) {
+  return path.starts_with('/') && is_printable(path) && is_named_as_source(path);
+}
+
+std::vector<std::string> editor_arguments(std::string_view command, const std::string& path,
+                                          uint32_t line) {
+  constexpr std::string_view kWithOption[] = {"code", "codium", "cursor", "code-insiders"};
+  constexpr std::string_view kWithColon[] = {"hx", "helix", "subl", "zed"};
+  std::string_view name = base_name(command.substr(0, command.find(' ')));
+  std::string place = fmt::format("{}:{}", path, line);
+  if (std::ranges::find(kWithOption, name) != std::end(kWithOption))
+    return {"-g", place};
+  if (std::ranges::find(kWithColon, name) != std::end(kWithColon))
+    return {place};
+  return {fmt::format("+{}", line), path};
 }
 
 }  // namespace gosym

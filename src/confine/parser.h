@@ -2,6 +2,8 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "base/unique_fd.h"
@@ -30,5 +32,20 @@ struct Pager {
 std::optional<Pager> start_pager(const std::string& command);
 // Closes its input, and waits until it ends: a status as of waitpid(2).
 int wait_for_pager(Pager pager);
+
+// Has the front start an editor on the terminal, at a line of a file, and waits until it ends.
+// The command is that of $VISUAL or $EDITOR, as the shell understands it, or vi. An error:
+// there is no front, the editor cannot be started or says that it failed, or is_edited() is
+// false.
+Result<> edit(const std::string& path, uint32_t line);
+
+// True for the path of a source file as an editor may be given it by a parser that may have
+// been taken over: from the root, printable, and named as a source is, since editors take
+// orders from names such as ".vimrc" or "--cmd".
+bool is_edited(std::string_view path);
+
+// What the editor is given behind its command, by the conventions of that command.
+std::vector<std::string> editor_arguments(std::string_view command, const std::string& path,
+                                          uint32_t line);
 
 }  // namespace gosym

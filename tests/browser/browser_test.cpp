@@ -576,6 +576,35 @@ TEST_CASE("browser: code names its file, and what is cut has an ellipsis") {
   CHECK(person.shows("xx…"));
 }
 
+TEST_CASE(
+    "browser: an editor opens at the line of the code that has the cursor, or at the last "
+    "above") {
+  Person person(timed_profile());
+  CHECK(person.type("v").kind == Effect::Kind::kNone);
+  CHECK(person.shows("a shows the code"));
+  person.type("a");
+  CHECK(person.type("v").kind == Effect::Kind::kNone);
+  CHECK(person.shows("no source file of this is shown"));
+  Person other(timed_profile());
+  other.recorded.find_code = [](const Profile& /*profile*/,
+                                std::span<const SampleCount> /*samples*/,
+                                const ChosenKey& /*function*/) {
+    return Code{.lines = {{.total = 1,
+                           .text = "13  loop()",
+                           .source_path = "/src/main.go",
+                           .source_line = 13},
+                          {.total = 1,
+                           .is_instruction = true,
+                           .is_of_instructions = true,
+                           .text = "  call"}}};
+  };
+  other.type("aaG");
+  Effect effect = other.type("v");
+  CHECK(effect.kind == Effect::Kind::kEdit);
+  CHECK(effect.text == "/src/main.go");
+  CHECK(effect.line == 13);
+}
+
 TEST_CASE("browser: code") {
   Person person(timed_profile());
   person.type("a");

@@ -6,6 +6,7 @@ import functools
 import itertools
 import json
 import os
+import pathlib
 import re
 
 from common import (FIXTURES, GO_ENVIRONMENT, GOSYM, build_spin, build_with_source, call, go, gosym,
@@ -174,6 +175,43 @@ def code_without_a_secret():
         assert "a secret" not in screen, screen
         opened.keys("End")
         assert "a secret" not in opened.shows("source '.*' is not shown"), opened.screen()
+
+
+def an_editor_opens_at_the_line():
+    """It is given words that no shell expands, and has the terminal; then the code is there again."""
+    folder = new_place("a $(touch x) b")
+    folder.mkdir()
+    editor = new_place("editor")
+    editor.write_text(f"""#!/bin/sh
+stty -a | grep -q ' icanon' || exit 3
+printf '%s\\n' "$@" > {editor}.words
+echo 'the file is edited'
+read -r word
+[ "$word" = done ]
+""")
+    editor.chmod(0o755)
+    source = folder / "main.go"
+    source.write_text((FIXTURES / "go_stacks" / "main.go").read_text())
+    built = new_place("edited")
+    call(go("newest"), "build", "-o", built, source, env=GO_ENVIRONMENT)
+    file = new_place("cpu.raw")
+    gosym("record", "-q", "-F", 499, "-o", file, "--", built, "fib", 1000)
+    with terminal(VISUAL=f"{editor} -x") as opened:
+        opened.run(GOSYM, "report", file, "--focus", r"main\.fib$")
+        opened.shows(r"^ 1 ")
+        opened.keys("a")
+        line = re.search(r"> +(\d+)  ", opened.shows(r"> +\d+  "))[1]
+        opened.keys("v")
+        opened.shows("the file is edited")
+        opened.type("done")
+        opened.keys("Enter")
+        opened.shows(rf"> +{line}  ")
+        words = pathlib.Path(f"{editor}.words").read_text()
+        assert words == f"-x\n+{line}\n{source}\n", words
+        opened.keys("v", "C-c")  # ends the editor, not the browser
+        opened.shows("the editor failed")
+        opened.keys("q")
+        opened.shows(r"^\$")
 
 
 def flame_graph():
@@ -401,6 +439,7 @@ run([*[(f"the hottest function is on the first screen of {w}x{h}", functools.par
      ("a part of the time", a_part_of_the_time),
      ("callers and callees, and code", callers_and_callees),
      ("code without the secret that a stranger's program names", code_without_a_secret),
+     ("an editor opens at the line", an_editor_opens_at_the_line),
      ("flame graph", flame_graph),
      ("exports are what report writes", exports_are_what_report_writes),
      ("the size changes", size_changes),

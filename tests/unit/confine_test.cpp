@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include "confine/opener.h"
+#include "confine/parser.h"
 #include "confine/process_kind.h"
 
 namespace gosym::confine_test {
@@ -42,6 +43,19 @@ TEST_CASE("opener: sources are known by the ends of their names") {
     CHECK(is_named_as_source(path));
   for (const char* path : {"/etc/shadow", "/root/.ssh/id_rsa", ".c", "/a.go/secret", "", "go"})
     CHECK_FALSE(is_named_as_source(path));
+}
+
+TEST_CASE(
+    "front: an editor is given the path of a source from the root, as its command takes it") {
+  for (const char* path : {"/src/main.go", "/a b/$(id).c", "/-c.rs"})
+    CHECK(is_edited(path));
+  for (const char* path : {"", "main.go", "-c.go", "+x.go", "scp://h/x.go", "/home/u/.vimrc",
+                           "/etc/passwd", "/a\n.go", "/\x1b]0;.go", "/.go"})
+    CHECK_FALSE(is_edited(path));
+  using Words = std::vector<std::string>;
+  CHECK(editor_arguments("vi", "/a b.go", 7) == Words{"+7", "/a b.go"});
+  CHECK(editor_arguments("/usr/bin/code --wait", "/a.go", 7) == Words{"-g", "/a.go:7"});
+  CHECK(editor_arguments("hx", "/a.go", 7) == Words{"/a.go:7"});
 }
 
 TEST_CASE("processes: who parses has nothing") {

@@ -97,7 +97,8 @@ private:
       if (place.first != std::exchange(file, place.first) || last == 0) {
         add({.kind = AnnotatedLine::Kind::kTitle,
              .text = printable(file),
-             .style = Style::kPlain});
+             .style = Style::kPlain,
+             .place = {view_.sources->place(file), place.second}});
         last = place.second - 1;
         last_shown_ = 0;
       }
@@ -127,7 +128,10 @@ private:
            .text = "   ...",
            .style = Style::kFaint});  // lines are left out
     last_shown_ = line;
-    add({.kind = AnnotatedLine::Kind::kCode, .samples = samples, .text = std::move(start)});
+    add({.kind = AnnotatedLine::Kind::kCode,
+         .samples = samples,
+         .text = std::move(start),
+         .place = {view_.sources->place(file), line}});
   }
 
   // Those that are not the same as before, each inside the one that it is inlined into.
@@ -166,7 +170,8 @@ private:
     AnnotatedLine line = {.kind = AnnotatedLine::Kind::kCode,
                           .samples = {.self = self},
                           .head = std::move(place),
-                          .head_style = Style::kFaint};
+                          .head_style = Style::kFaint,
+                          .place = {view_.sources->place(call.file), call.line}};
     if (auto source = view_.sources->line(call.file, call.line)) {
       std::string_view code = *source;
       code.remove_prefix(std::min(code.find_first_not_of(' '), code.size()));

@@ -77,6 +77,7 @@ struct AnnotatedLine {
   Style head_style = Style::kPlain;
   std::string text = {};  // stands behind the head
   Style style = Style::kPlain;
+  SourcePlace place = {};  // of kCode and of a file's title; an empty path: it is not shown
 };
 
 // None is wider than `width` columns for its source.

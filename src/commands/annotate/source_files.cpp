@@ -135,7 +135,10 @@ bool SourceFiles::open(const std::string& path, const std::string& root, File& f
   std::string_view text = as_text((*mapped)->bytes());
   if (text.find('\0') != text.npos)
     return false;
-  file = {.mapped = *std::move(mapped), .path = path, .lines = lines_of(text)};
+  file = {.mapped = *std::move(mapped),
+          .path = path,
+          .place = root + path,
+          .lines = lines_of(text)};
   return true;
 }
 
@@ -159,6 +162,11 @@ std::optional<std::string> SourceFiles::line(std::string_view path, uint32_t num
   if (number == 0 || number > file.lines.size())
     return std::nullopt;
   return shown_line(file.lines[number - 1]);
+}
+
+std::string SourceFiles::place(std::string_view path) {
+  const File& file = find(path);
+  return file.mapped ? file.place : std::string();
 }
 
 std::vector<std::string> SourceFiles::changed_after(int64_t time_ns) const {

@@ -13,6 +13,12 @@
 
 namespace gosym {
 
+// A line of a file.
+struct SourcePlace {
+  std::string path = {};
+  uint32_t line = 0;
+};
+
 // Finds the source files that debugging information and Go's tables name.
 //
 // These names come from a program that anybody may have written, "/etc/shadow" for one, and
@@ -37,6 +43,8 @@ public:
   // The line as it may be printed, tabs as spaces. None if there is no such file, no such line,
   // or if the file is no text.
   std::optional<std::string> line(std::string_view path, uint32_t number);
+  // The path of the file that lines of this one are shown of; empty: of none.
+  std::string place(std::string_view path);
   // Where those files are of which a line was asked for and that were changed after a time,
   // since 1970: their lines may be others than those that were compiled.
   std::vector<std::string> changed_after(int64_t time_ns) const;
@@ -49,6 +57,7 @@ private:
   struct File {
     std::unique_ptr<MappedFile> mapped;  // null: not found, or withheld
     std::string path;
+    std::string place;  // the path, below the root
     std::vector<std::string_view> lines;
     bool is_withheld = false;
   };
