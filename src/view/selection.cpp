@@ -22,11 +22,6 @@ bool matches_any(const std::vector<Pattern>& patterns, std::string_view text) {
                              [&](const Pattern& pattern) { return pattern.matches(text); });
 }
 
-bool matches_any(const std::vector<FunctionChoice>& choices, const ViewKey& key) {
-  return std::ranges::any_of(choices,
-                             [&](const FunctionChoice& choice) { return choice.matches(key); });
-}
-
 // What the selection says of frames with one name: each is matched once.
 struct Verdict {
   bool is_focus = false;
@@ -76,6 +71,16 @@ private:
     categories_.emplace(profile_, Dimension::Kind::kCategory);
     for (size_t i = 0; i < profile_.locations.size(); i++)
       has_mine_.push_back(has_mine(static_cast<LocationId>(i)));
+  }
+
+  bool matches_any(const std::vector<FunctionChoice>& choices, const ViewKey& key) const {
+    return std::ranges::any_of(choices, [&](const FunctionChoice& choice) {
+      return choice.matches(key) || (choice.begins_with(key.text + " (") &&
+                                     choice.is_label(keys_.choose(profile_, key)));
+    });
+  }
+  static bool matches_any(const std::vector<Pattern>& patterns, std::string_view text) {
+    return gosym::matches_any(patterns, text);
   }
 
   Verdict verdict_of(const ViewKey& key) const {

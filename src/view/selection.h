@@ -23,6 +23,12 @@ public:
   bool matches(std::string_view name, uint64_t identity) const {
     return chosen_.empty() ? pattern_.matches(name) : chosen_.identity == identity;
   }
+  // True if the expression is, word for word, the name with its place that tells it from others
+  // of its name: "main.main (link)", as views show it.
+  bool is_label(const ChosenKey& key) const {
+    return chosen_.empty() && !key.place.empty() && pattern_.text() == key.label();
+  }
+  bool begins_with(std::string_view name) const { return pattern_.text().starts_with(name); }
   // As the option of report that comes next to it, and for people.
   std::string option_text() const;
   std::string text() const { return chosen_.empty() ? pattern_.text() : chosen_.label(); }
@@ -37,7 +43,8 @@ private:
 
 // Which stacks of a profile are shown, and which of their frames. Patterns are matched against
 // the names of functions as they are shown, and against "[stripped libc.so.6]" where there is
-// none. Of several of one kind it is enough that one matches.
+// none. Of several of one kind it is enough that one matches. What is to be focused, ignored or
+// hidden may be one of several functions of a name: FunctionChoice::is_label().
 struct Selection {
   std::vector<FunctionChoice> focus = {};   // only samples with such a frame
   std::vector<FunctionChoice> ignore = {};  // only samples without one
