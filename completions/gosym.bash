@@ -114,7 +114,7 @@ _gosym() {
         --iterations"
       ;;
     heap)
-      options="-h --help -p --pid --inuse --alloc --summary --objects --system -g --tree -G --inverted --callers --callees --lines
+      options="-h --help -p --pid --inuse --alloc --block --mutex --summary --objects --system -g --tree -G --inverted --callers --callees --lines
         -s --by --sort --top --min --percent-limit --depth --fold-recursion -S --focus --ignore --hide --show --json
         --folded --pprof --html --color"
       ;;

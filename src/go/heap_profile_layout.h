@@ -24,6 +24,9 @@ namespace gosym::go {
 //   record   of memory: what is published, and behind it what three cycles of the
 //            collector have counted that are not yet; each is how many were allocated and
 //            how many were freed, and up to Go 1.26 of both the bytes as well
+//            of blocking and mutexes: how many waits (f64) and how long they were together
+//            (i64), in ticks of the processor's clock. From Go 1.20 on both are made up for
+//            what was not looked at
 //   cycle    u32: counts the collections; from Go 1.19 on two times that, and 1 for what was
 //            published
 //
@@ -45,7 +48,9 @@ inline constexpr uint64_t kBucketStack = 48;
 enum class BucketKind : uint64_t { kMemory = 1, kBlocking = 2, kMutexes = 3 };
 
 inline constexpr uint32_t kFirstHeapMinor = 15;  // of Go 1.15
-inline constexpr uint32_t kLastHeapMinor = 27;   // that was looked at
+// Of blocking and mutexes: before, those of mutexes are to be multiplied by a rate.
+inline constexpr uint32_t kFirstContentionMinor = 20;
+inline constexpr uint32_t kLastHeapMinor = 27;  // that was looked at
 
 // None for versions before that, and for those that nobody has looked at.
 std::optional<HeapProfileLayout> heap_profile_layout(std::string_view go_version);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -31,6 +32,7 @@ constexpr int kMaxHeapLooks = 6;
 // Beyond these no sum of them has 63 bits.
 constexpr uint64_t kMaxHeapBytes = uint64_t{1} << 50;
 constexpr double kMaxAmount = 4e18;
+constexpr double kMaxWaits = 1e12;  // of one stack
 
 Error no_profile(std::string what) {
   return Error(std::move(what)).with_exit_status(kNoTarget);
@@ -172,6 +174,38 @@ public:
     return profile;
   }
 
+  Result<ContentionProfile> read_contention(go::BucketKind kind) {
+    auto place = find_list(kind);
+    if (!place)
+      return std::move(place).error();
+    auto list = *place ? read_list(**place, kind) : RawList();
+    if (!list)
+      return std::move(list).error();
+    ContentionProfile profile;
+    double ticks = 0;
+    for (const RawBucket& bucket : list->buckets) {
+      auto count = std::bit_cast<double>(bucket.words[0]);
+      bool is_count = count >= 0 && count < kMaxWaits;
+      ticks += static_cast<double>(bucket.words[1]);
+      if (!is_count || ticks > kMaxAmount)
+        return unlike_go("it has counts that no program can have");
+      // A wait that is less than half of one is one, as the runtime has it.
+      if (count > 0)
+        profile.buckets.push_back({.stack = bucket.stack,
+                                   .count = std::max<uint64_t>(1, clamped(count)),
+                                   .ticks = bucket.words[1]});
+    }
+    if (profile.buckets.empty())
+      return no_profile(
+          kind == go::BucketKind::kMutexes
+              ? "the program has no profile of mutexes: nobody has waited for one "
+                "since it asked for it (runtime.SetMutexProfileFraction), if it did"
+              : "the program has no profile of blocking: nobody has waited since it "
+                "asked for it (runtime.SetBlockProfileRate), if it did");
+    profile.stacks = std::move(stacks_);
+    return profile;
+  }
+
 private:
   Result<uint64_t> read_rate() {
     if (runtime_.rate.size() != 1)
@@ -265,10 +299,7 @@ private:
 
   Result<RawList> read_list(uint64_t place, go::BucketKind kind) {
     memory_.forget();
-    auto cycle = read_cycle();
-    if (!cycle)
-      return std::move(cycle).error();
-    RawList list = {.cycle = *cycle, .buckets = {}};
+    RawList list;
     auto address = memory_.word(place);
     std::unordered_set<uint64_t> seen;
     while (address && *address && **address != 0) {
@@ -296,12 +327,23 @@ private:
     return **cycle;
   }
 
+  Result<RawList> read_memory_list(uint64_t place) {
+    memory_.forget();
+    auto cycle = read_cycle();
+    if (!cycle)
+      return std::move(cycle).error();
+    auto list = read_list(place, go::BucketKind::kMemory);
+    if (list)
+      list->cycle = *cycle;
+    return list;
+  }
+
   // Reads the list twice. Torn: a collection ended meanwhile, or what was published changed.
   Result<HeapProfile> take(uint64_t place, HeapTime time) {
-    auto list = read_list(place, go::BucketKind::kMemory);
+    auto list = read_memory_list(place);
     if (!list)
       return std::move(list).error();
-    auto again = read_list(place, go::BucketKind::kMemory);
+    auto again = read_memory_list(place);
     if (!again)
       return std::move(again).error();
     auto profile = profile_of(*list, time);
@@ -368,6 +410,12 @@ private:
 Result<HeapProfile> read_heap_profile(const HeapRuntime& runtime, HeapTime time,
                                       const proc::ReadMemory& read_memory) {
   return HeapReader(runtime, read_memory).read(time);
+}
+
+Result<ContentionProfile> read_contention_profile(const HeapRuntime& runtime,
+                                                  go::BucketKind kind,
+                                                  const proc::ReadMemory& read_memory) {
+  return HeapReader(runtime, read_memory).read_contention(kind);
 }
 
 HeapAmount scaled_up(uint64_t sampled, uint64_t size, uint64_t rate) {

@@ -57,6 +57,29 @@ struct HeapProfile {
 Result<HeapProfile> read_heap_profile(const HeapRuntime& runtime, HeapTime time,
                                       const proc::ReadMemory& read_memory);
 
+// Waits that one stack made others do, of mutexes, or had itself, of blocking.
+struct ContentionBucket {
+  uint32_t stack = 0;  // number in ContentionProfile::stacks
+  uint64_t count = 0;  // of waits
+  uint64_t ticks = 0;  // how long they were together
+
+  bool operator==(const ContentionBucket&) const = default;
+};
+
+// Go's own profile of mutexes or of blocking, since the program began. An inlined call may have
+// an address of its own, behind that of what it called, or may share that one.
+struct ContentionProfile {
+  std::vector<ContentionBucket> buckets;
+  SequencePool<uint64_t> stacks;  // return addresses, innermost first
+};
+
+// Reads it as read_heap_profile() reads that of memory, but once: waits are counted all the
+// time, and each bucket is right by itself, but for a wait that just ended. Fails if it is
+// empty as well: the program keeps none, or nobody has waited.
+Result<ContentionProfile> read_contention_profile(const HeapRuntime& runtime,
+                                                  go::BucketKind kind,
+                                                  const proc::ReadMemory& read_memory);
+
 // The number of objects there are, and bytes of them, by how many were sampled: as the
 // runtime computes it.
 struct HeapAmount {

@@ -116,23 +116,29 @@ struct GoProfileTypes {
   std::vector<std::string_view> events;  // in order
   ValueType period;
 };
-const GoProfileTypes kGoHeap = {
-    {"alloc_objects", "alloc_space", "inuse_objects", "inuse_space"}, {"space", "bytes"}};
+const GoProfileTypes kGoProfiles[] = {
+    {{"alloc_objects", "alloc_space", "inuse_objects", "inuse_space"}, {"space", "bytes"}},
+    {{"contentions", "delay"}, {"contentions", "count"}}};
 
-bool is_go_heap(std::span<const RecordedEvent> events) {
-  return events.size() == kGoHeap.events.size() &&
-         std::ranges::all_of(kGoHeap.events, [&](std::string_view name) {
-           return std::ranges::find(events, name, &RecordedEvent::name) != events.end();
-         });
+// Null: it is none of Go's own.
+const GoProfileTypes* find_go_profile(std::span<const RecordedEvent> events) {
+  auto is_it = [&](const GoProfileTypes& types) {
+    return events.size() == types.events.size() &&
+           std::ranges::all_of(types.events, [&](std::string_view name) {
+             return std::ranges::find(events, name, &RecordedEvent::name) != events.end();
+           });
+  };
+  auto found = std::ranges::find_if(kGoProfiles, is_it);
+  return found == std::end(kGoProfiles) ? nullptr : found;
 }
 
 // Numbers of the events in the order in which their values are written.
 std::vector<uint32_t> order_of(std::span<const RecordedEvent> events) {
   std::vector<uint32_t> order;
+  const GoProfileTypes* of_go = find_go_profile(events);
   for (uint32_t i = 0; i < events.size(); i++) {
-    auto event = is_go_heap(events)
-                     ? std::ranges::find(events, kGoHeap.events[i], &RecordedEvent::name)
-                     : events.begin() + i;
+    auto event = of_go ? std::ranges::find(events, of_go->events[i], &RecordedEvent::name)
+                       : events.begin() + i;
     order.push_back(static_cast<uint32_t>(event - events.begin()));
   }
   return order;
@@ -153,7 +159,7 @@ public:
         write_(write),
         scale_(scale),
         order_(order_of(profile.info.events)),
-        is_heap_(is_go_heap(profile.info.events)) {}
+        of_go_(find_go_profile(profile.info.events)) {}
 
   void write() && {
     write_header();
@@ -187,7 +193,7 @@ private:
     std::vector<ValueType> types = value_types(profile_.info.events);
     for (uint32_t event : order_)
       write_value_type(pprof_field::kSampleType, types[event]);
-    write_value_type(pprof_field::kPeriodType, is_heap_ ? kGoHeap.period : types.front());
+    write_value_type(pprof_field::kPeriodType, of_go_ ? of_go_->period : types.front());
     const RecordedEvent& first = profile_.info.events.front();
     out_.add_int64(pprof_field::kPeriod,
                    signed_of(first.unit.empty() ? profile_.period() : first.period));
@@ -334,8 +340,8 @@ private:
         locations.push_back(to_index(id) + 1);
       values.clear();
       set_values(sample, values);
-      // A profile of memory has a sample of each event for each place: they are one in pprof.
-      while (is_heap_ && i + 1 < profile_.samples.size() &&
+      // A profile of Go's own has a sample of each event for each place: they are one in pprof.
+      while (of_go_ && i + 1 < profile_.samples.size() &&
              is_of_same(sample, profile_.samples[i + 1]))
         set_values(profile_.samples[++i], values);
       protozero::pbf_writer out(out_, pprof_field::kSample);
@@ -361,7 +367,7 @@ private:
   // A size of objects is a number, as Go has it.
   void write_own_label(protozero::pbf_writer& out, std::string_view key,
                        std::string_view value) {
-    auto number = is_heap_ && key == "bytes" ? parse_decimal(value) : std::nullopt;
+    auto number = of_go_ && key == "bytes" ? parse_decimal(value) : std::nullopt;
     if (number && *number <= INT64_MAX)
       write_label(out, key, pprof_field::kNumber, signed_of(*number));
     else
@@ -441,7 +447,7 @@ private:
   const Write& write_;
   std::optional<double> scale_;
   std::vector<uint32_t> order_;  // numbers of events
-  bool is_heap_;                 // by Go's runtime
+  const GoProfileTypes* of_go_;  // null: of no profile that Go's runtime makes
   std::string data_;             // that is not written yet
   protozero::pbf_writer out_{data_};
   StringPool strings_;

@@ -9,6 +9,12 @@ using namespace gosym;
 // that this leads to. No crash, no end of memory, and what is told holds together.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   proc::ReadMemory read_memory = memory_of(data, size);
+  HeapRuntime lists;
+  lists.lists = {kMemoryBegin + 16, kMemoryBegin + 24};
+  for (go::BucketKind kind : {go::BucketKind::kBlocking, go::BucketKind::kMutexes})
+    if (auto read = read_contention_profile(lists, kind, read_memory))
+      for (const ContentionBucket& bucket : read->buckets)
+        assert(bucket.stack < read->stacks.size() && bucket.count > 0);
   for (const char* version : {"go1.15", "go1.26", "go1.27"}) {
     HeapRuntime runtime;
     runtime.layout = *go::heap_profile_layout(version);

@@ -166,6 +166,50 @@ def counts_unknown():
         assert done.status == 4 and "gosym knows how Go 1.19 to 1.27 count memory" in done.err, done
 
 
+def waits(version, way):
+    """Of each stack the runtime's own number of waits, and their time by the clock that it has at its end."""
+    def read_waits(file):
+        raw = call("/usr/bin/go", "tool", "pprof", "-raw", file, env=GO_ENVIRONMENT).out
+        head, _, text = raw.partition("\nSamples:\n")
+        samples, _, rest = text.partition("\nLocations\n")
+        locations = parse_locations(rest.partition("\nMappings\n")[0])
+        types, *lines = samples.splitlines()
+        assert [re.sub(r"/.*", "", name) for name in types.split()][:2] == ["contentions", "delay"], types
+        found = collections.defaultdict(lambda: [0, 0])
+        for line in lines:
+            if parts := re.match(r" *(\d+) +(\d+): ([\d ]*)$", line):
+                entry = found[tuple(tuple(locations[number].lines) for number in parts[3].split())]
+                entry[0] += int(parts[1])
+                entry[1] += int(parts[2])
+        return re.findall(r"^(PeriodType|Period): (.*)$", head, re.M), found
+
+    with resting(build(version, way), "waits") as (pid, own):
+        for name in ("mutex", "block"):
+            (head, told), (own_head, read_here) = read_waits(f"{own}.{name}"), read_waits(ours(pid, f"--{name}"))
+            assert head == own_head, (head, own_head)
+            assert told.keys() == read_here.keys(), (told.keys() ^ read_here.keys())
+            assert any(line.function == "main.holdInlined" for stack in told for frame in stack for line in frame)
+            for stack, (count, time) in told.items():
+                ours_count, ours_time = read_here[stack]
+                assert ours_count == count and abs(ours_time - time) < 0.002 * time + 1000, (stack, told[stack],
+                                                                                             read_here[stack])
+            total = sum(time for _, time in told.values())
+            text = gosym("heap", f"--{name}", pid).out
+            seconds = re.search(r" waits, ([\d.]+) s together", text)
+            assert seconds and abs(float(seconds[1]) - total / 1e9) < 0.01 + 0.002 * total / 1e9, text
+            folded = gosym("heap", f"--{name}", "--objects", "--folded", pid).out.splitlines()
+            assert sum(int(line.rpartition(" ")[2]) for line in folded) == sum(count for count, _ in told.values())
+
+
+def waits_unknown():
+    with resting(build("1.19"), "waits") as (pid, _):
+        done = gosym("heap", "--mutex", pid, check=False)
+        assert done.status == 4 and "gosym knows the profiles of waits of Go 1.20 to 1.27" in done.err, done
+    with resting(build("1.27")) as (pid, _):
+        done = gosym("heap", "--mutex", pid, check=False)
+        assert done.status == 5 and "has no profile of mutexes" in done.err, done
+
+
 def hostile(how):
     with resting(build("1.21", "static", "-tags=hostile"), how, 4096) as (pid, _):
         done = gosym("heap", pid, check=False)
@@ -207,7 +251,11 @@ run([(f"Go {version}, {way}, {how or 'not collected'}, {rate or 'default rate'}:
      ("other forms have the same numbers", other_forms)] +
     [(f"Go {version}, {way}: what its memory is for", functools.partial(counts_equal, version, way))
      for version in VERSIONS if version != "1.15" for way in (["static", "cgo"] if version == "1.27" else ["static"])] +
-    [("of releases that are not known nothing is told", counts_unknown)] +
+    [(f"Go {version}, {way}: who waited, and who let others wait", functools.partial(waits, version, way))
+     for version in VERSIONS if version not in ("1.15", "1.19")
+     for way in (ways_of(version) if version == "1.27" else ["static"])] +
+    [("of releases that are not known nothing is told", counts_unknown),
+     ("nor of their waits, or where there is no profile of them", waits_unknown)] +
     [(f"a list that is made to lead astray: {how}", functools.partial(hostile, how)) for how in HOSTILE] +
     [("a program that keeps none is told", without_profile),
      ("what cannot be read is refused", refused)])

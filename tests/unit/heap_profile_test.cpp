@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <bit>
+#include <cmath>
 #include <functional>
 #include <map>
 
@@ -123,6 +125,46 @@ TEST_CASE("heap: what is in use is what is published, and what is about to be") 
     REQUIRE(now->buckets.size() == 2);
     CHECK(now->buckets[0].allocated == 7);
     CHECK(now->buckets[1].allocated == 1113);
+  }
+}
+
+TEST_CASE("heap: waits are what is counted, and counts that no program can have are refused") {
+  Program program("go1.27");
+  auto add_waits = [&](double count, uint64_t ticks) {
+    uint64_t bucket =
+        program.add(0, {0x401000, 0x402000}, {std::bit_cast<uint64_t>(count), ticks});
+    program.words[bucket + go::kBucketKind] = static_cast<uint64_t>(go::BucketKind::kMutexes);
+    return bucket;
+  };
+  auto read = [&](go::BucketKind kind = go::BucketKind::kMutexes) {
+    return read_contention_profile(program.runtime, kind, program.reader());
+  };
+  program.runtime.cycle = {};  // it has none
+  program.words[kOther] = 0;
+  auto empty = read();
+  REQUIRE_FALSE(empty);
+  CHECK(empty.error().exit_status() == kNoTarget);
+  add_waits(2.75, 1000);
+  add_waits(0.25, 10);
+  add_waits(0, 0);
+  auto found = read();
+  REQUIRE(found);
+  REQUIRE(found->buckets.size() == 2);
+  CHECK(found->buckets[0] ==
+        ContentionBucket{.stack = found->buckets[0].stack, .count = 1, .ticks = 10});
+  CHECK(found->buckets[1] ==
+        ContentionBucket{.stack = found->buckets[1].stack, .count = 2, .ticks = 1000});
+  CHECK_FALSE(read(go::BucketKind::kBlocking));
+  for (auto [count, ticks] :
+       {std::pair(std::nan(""), uint64_t{1}), {-1.0, 1}, {1e300, 1}, {1.0, UINT64_MAX}}) {
+    CAPTURE(count);
+    Program other = program;
+    uint64_t bucket = add_waits(count, ticks);
+    auto refused = read();
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().message().find("no program can have") != std::string::npos);
+    program = other;
+    CHECK(bucket != 0);
   }
 }
 

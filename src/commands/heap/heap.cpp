@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <memory>
 
 #include "base/exit_status.h"
@@ -11,6 +12,7 @@
 #include "commands/heap/summary.h"
 #include "commands/option_checks.h"
 #include "commands/report_options.h"
+#include "go/runtime_layout.h"
 #include "output/format.h"
 #include "output/output_file.h"
 #include "view/selection.h"
@@ -32,11 +34,14 @@ struct HeapOptions {
   std::string output = "-";
 };
 
-// The heap profile of one of the programs of a process.
-struct FoundHeap {
+// A profile that the runtime of one of the programs of a process keeps.
+template <class RuntimeProfile>
+struct FoundProfile {
   const GoFile* file = nullptr;
-  HeapProfile profile;
+  RuntimeProfile profile;
 };
+using FoundHeap = FoundProfile<HeapProfile>;
+using FoundWaits = FoundProfile<ContentionProfile>;
 
 HeapRuntime make_heap_runtime(const GoFile& file, const go::HeapProfileLayout& layout) {
   go::HeapProfileVariables variables = go::find_heap_profile(*file.module);
@@ -54,30 +59,50 @@ HeapRuntime make_heap_runtime(const GoFile& file, const go::HeapProfileLayout& l
           .is_used = variables.is_used};
 }
 
-Result<HeapProfile> read_heap_of(const GoFile& file, const GoroutineSource& source,
-                                 HeapTime time) {
+Result<HeapRuntime> find_heap_runtime(const GoFile& file, uint32_t first_minor) {
   if (file.image->pointer_size != 8)
     return errorf("'{}' is a 32-bit program: gosym reads heaps of 64-bit programs only",
                   printable(file.path))
         .with_exit_status(kUnsupported);
   auto layout = go::heap_profile_layout(file.version);
-  if (!layout)
-    return errorf("'{}' was built by {}: gosym knows the heaps of Go 1.{} to 1.{}",
+  if (!layout || go::minor_of_release(file.version).value_or(0) < first_minor)
+    return errorf("'{}' was built by {}: gosym knows the {} of Go 1.{} to 1.{}",
                   printable(file.path),
                   file.version.empty() ? "a Go that does not tell its version"
                                        : printable(file.version),
-                  go::kFirstHeapMinor, go::kLastHeapMinor)
+                  first_minor == go::kFirstHeapMinor ? "heaps" : "profiles of waits",
+                  first_minor, go::kLastHeapMinor)
         .with_exit_status(kUnsupported);
-  return read_heap_profile(make_heap_runtime(file, *layout), time, source.read_memory);
+  return make_heap_runtime(file, *layout);
+}
+
+Result<HeapProfile> read_heap_of(const GoFile& file, const GoroutineSource& source,
+                                 HeapTime time) {
+  auto runtime = find_heap_runtime(file, go::kFirstHeapMinor);
+  if (!runtime)
+    return std::move(runtime).error();
+  return read_heap_profile(*runtime, time, source.read_memory);
+}
+
+Result<ContentionProfile> read_waits_of(const GoFile& file, const GoroutineSource& source,
+                                        HeapWaits waits) {
+  auto runtime = find_heap_runtime(file, go::kFirstContentionMinor);
+  if (!runtime)
+    return std::move(runtime).error();
+  return read_contention_profile(
+      *runtime,
+      waits == HeapWaits::kMutexes ? go::BucketKind::kMutexes : go::BucketKind::kBlocking,
+      source.read_memory);
 }
 
 // The profile of the first Go runtime in the process that has one.
-Result<FoundHeap> read_heap(const GoroutineSource& source, HeapTime time) {
+template <class RuntimeProfile, class Read>
+Result<FoundProfile<RuntimeProfile>> read_first(const GoroutineSource& source, Read read) {
   std::optional<Error> problem;
   for (const GoFile& file : source.code.files()) {
-    auto profile = read_heap_of(file, source, time);
+    Result<RuntimeProfile> profile = read(file);
     if (profile)
-      return FoundHeap{&file, *std::move(profile)};
+      return FoundProfile<RuntimeProfile>{&file, *std::move(profile)};
     if (!problem)
       problem = std::move(profile).error();
   }
@@ -135,9 +160,24 @@ int tell_rest(const GoroutineSource& source, bool is_torn, std::string_view what
   return kPartial;
 }
 
-Result<int> show_heap(const FoundHeap& found, const GoroutineSource& source,
-                      HeapOptions& options) {
-  Profile profile = profile_of(found.profile, options.heap, *found.file, source);
+// What was waited for, how often and for how long, since the program began.
+std::string header_of(const Profile& profile, const HeapView& view) {
+  std::map<std::string_view, uint64_t> totals;
+  for (const SampleCount& sample : profile.samples)
+    totals[profile.info.events[sample.event].name] += sample.weight;
+  std::string time;
+  if (profile.info.events.size() > 1)
+    time = fmt::format(", {:.2f} s together", static_cast<double>(totals["delay"]) / 1e9);
+  bool is_of_mutexes = view.waits == HeapWaits::kMutexes;
+  return fmt::format("since the program began, as it keeps it itself\n{}  {}{}, {}\n",
+                     is_of_mutexes ? "mutexes " : "blocking",
+                     count_text(totals["contentions"], "wait"), time,
+                     is_of_mutexes ? "charged to who let go of the mutex"
+                                   : "of goroutines for channels, mutexes and the like");
+}
+
+// Writes what is selected of the profile; `header` stands above text. Fails if nothing is left.
+Result<> write_profile(Profile& profile, std::string_view header, HeapOptions& options) {
   select(profile, options.selection);
   const Format& format = *find_format(options.format);
   if (format.events != EventsWritten::kTogether) {
@@ -152,14 +192,35 @@ Result<int> show_heap(const FoundHeap& found, const GoroutineSource& source,
   if (!file)
     return std::move(file).error();
   if (format.name == "text")
-    file->write(header_of(found.profile, options.heap));
+    file->write(header);
   write_events(profile, format, options.view, [&](std::string_view data) {
     return format.name == "text" ? file->write(on_screen(data, options.view.screen))
                                  : file->write(data);
   });
-  if (auto written = file->finish(); !written)
+  return file->finish();
+}
+
+Result<int> show_heap(const FoundHeap& found, const GoroutineSource& source,
+                      HeapOptions& options) {
+  Profile profile = profile_of(found.profile, options.heap, *found.file, source);
+  auto written = write_profile(profile, header_of(found.profile, options.heap), options);
+  if (!written)
     return std::move(written).error();
   return tell_rest(source, found.profile.is_torn, "the figures of the profile changed");
+}
+
+Result<int> show_waits(const FoundWaits& found, const GoroutineSource& source,
+                       HeapOptions& options) {
+  Profile profile = profile_of(found.profile, options.heap, *found.file, source);
+  auto written = write_profile(profile, header_of(profile, options.heap), options);
+  if (!written)
+    return std::move(written).error();
+  if (source.is_core)
+    print(stderr,
+          "gosym: note: how long waits were is in ticks of the clock of the machine that the "
+          "core "
+          "file is of, which is not known: they are counted\n");
+  return tell_rest(source, false, "");
 }
 
 Result<int> show_memory(const MemorySummary& summary, const GoroutineSource& source,
@@ -184,18 +245,32 @@ Result<int> run_heap(HeapOptions& options) {
   if (!chosen)
     return std::move(chosen).error();
   auto source = open_source(*chosen);
-  if (source && options.is_summary) {
-    auto summary = read_memory_summary(*source);
+  // What was read of a process that ended meanwhile may be of nothing.
+  auto show = [&](auto read, auto show_it) -> Result<int> {
+    auto found = source ? read(*source) : decltype(read(*source))(Error(source.error()));
     if (auto is_there = check_is_there(*chosen); !is_there)
       return std::move(is_there).error();
-    return summary ? show_memory(*summary, *source, options)
-                   : Result<int>(std::move(summary).error());
-  }
-  auto found =
-      source ? read_heap(*source, options.heap.time) : Result<FoundHeap>(Error(source.error()));
-  if (auto is_there = check_is_there(*chosen); !is_there)
-    return std::move(is_there).error();
-  return found ? show_heap(*found, *source, options) : Result<int>(std::move(found).error());
+    if (!found)
+      return std::move(found).error();
+    return show_it(*found, *source, options);
+  };
+  if (options.is_summary)
+    return show(read_memory_summary, show_memory);
+  if (options.heap.waits != HeapWaits::kNone)
+    return show(
+        [&](const GoroutineSource& from) {
+          return read_first<ContentionProfile>(from, [&](const GoFile& file) {
+            return read_waits_of(file, from, options.heap.waits);
+          });
+        },
+        show_waits);
+  return show(
+      [&](const GoroutineSource& from) {
+        return read_first<HeapProfile>(from, [&](const GoFile& file) {
+          return read_heap_of(file, from, options.heap.time);
+        });
+      },
+      show_heap);
 }
 
 // Options of `gosym report`, but those that mean nothing of a heap.
@@ -244,8 +319,18 @@ std::vector<OptionGroup> heap_options(HeapOptions& options) {
        .set = into(options.is_summary),
        .excludes = {"--inuse", "--alloc", "--objects", "--tree", "--inverted", "--callers",
                     "--callees", "--lines", "--by", "--folded", "--pprof", "--html"}},
+      {.names = "--block",
+       .help = "Show where goroutines waited, if the program keeps a profile of that",
+       .set = [&options](
+                  const std::string& /*none*/) { options.heap.waits = HeapWaits::kBlocking; },
+       .excludes = {"--inuse", "--alloc", "--summary", "--mutex", "--system"}},
+      {.names = "--mutex",
+       .help = "Show who let others wait for a mutex, if the program keeps a profile of that",
+       .set = [&options](
+                  const std::string& /*none*/) { options.heap.waits = HeapWaits::kMutexes; },
+       .excludes = {"--inuse", "--alloc", "--summary", "--system"}},
       {.names = "--objects",
-       .help = "Count objects, not bytes",
+       .help = "Count objects, not bytes; of waits their number, not their time",
        .set = into(options.heap.has_objects)},
       {.names = "--system",
        .help = "Show the functions by which Go's runtime allocates as well",
@@ -274,6 +359,7 @@ Command make_heap() {
               "  gosym heap 4242                    what is in use, by function and path\n"
               "  gosym heap --summary 4242          what all memory is for, and the collector\n"
               "  gosym heap --alloc prometheus      what was allocated since it began\n"
+              "  gosym heap --mutex 4242            who let others wait for a mutex\n"
               "  gosym heap --tree --objects 4242   how many objects, as a tree\n"
               "  gosym heap --folded 4242 | flamegraph.pl > heap.svg\n"
               "  gosym heap --pprof now.pb.gz 4242  for go tool pprof -diff_base\n"

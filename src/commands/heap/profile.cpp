@@ -1,9 +1,12 @@
 #include "commands/heap/profile.h"
 
+#include <poll.h>
+
 #include <algorithm>
 #include <array>
 #include <map>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "elf/build_ids.h"
 #include "profile/called_functions.h"
@@ -14,42 +17,57 @@ namespace {
 
 constexpr std::string_view kSizeLabel = "bytes";
 
-class HeapProfileBuilder {
+// Stacks as the runtime keeps them in buckets, in a profile that has nothing else.
+class BucketStacks {
 public:
-  HeapProfileBuilder(const HeapProfile& heap, const HeapView& view, const GoFile& file,
-                     const GoroutineSource& source)
-      : heap_(heap), view_(view), code_(source.code) {
+  // `kind` is how the profile is called; with `hides_allocation` what the runtime does to
+  // allocate is left out, as it shows it itself.
+  BucketStacks(std::string_view kind, const SequencePool<uint64_t>& pool, const GoFile& file,
+               const GoroutineSource& source, bool hides_allocation)
+      : pool_(pool), code_(source.code), hides_allocation_(hides_allocation) {
     profile_.start_realtime_ns = source.realtime_ns;
     profile_.info.has_counts = false;
     profile_.info.source =
-        fmt::format("the heap profile of {} ({} {}, {})", base_name(file.path),
+        fmt::format("the {} profile of {} ({} {}, {})", kind, base_name(file.path),
                     source.is_core ? "core of process" : "process", source.pid, file.version);
     profile_.info.command_line = fmt::format("gosym heap {}", source.pid);
-    profile_.info.events = {event(0), event(1), event(2), event(3)};
     add_fixed_mappings(profile_);
     add_program(file);
   }
 
-  Profile make() && {
-    for (const HeapBucket& bucket : heap_.buckets)
-      add(bucket);
-    return std::move(profile_);
+  Profile& profile() { return profile_; }
+
+  // Unless that is all, without the first calls that are left out.
+  StackId stack_of(uint32_t number) {
+    auto [known, is_new] = stacks_.try_emplace(number, StackId{});
+    if (!is_new)
+      return known->second;
+    std::vector<HeapCall> all = calls_of(pool_[number]);
+    auto shown = all.begin();
+    if (hides_allocation_)
+      shown = std::ranges::find_if_not(all, is_of_allocation, &HeapCall::name);
+    if (shown == all.end())
+      shown = all.begin();
+    std::span<const HeapCall> calls(shown, all.end());
+    std::vector<LocationId> stack;
+    while (!calls.empty()) {
+      size_t size = 1;
+      while (size < calls.size() && calls[size - 1].is_within(calls[size]))
+        size++;
+      if (calls.front().name() != "runtime.goexit")
+        stack.push_back(location(calls.first(size)));
+      calls = calls.subspan(size);
+    }
+    known->second = StackId{static_cast<uint32_t>(profile_.stack_count())};
+    profile_.add_stack(stack);
+    return known->second;
+  }
+
+  static bool is_of_allocation(std::string_view name) {
+    return name.starts_with("runtime.") || name.starts_with("internal/runtime/");
   }
 
 private:
-  // The number of an event; that which is asked for comes first.
-  RecordedEvent event(uint32_t number) const {
-    bool is_allocated = view_.is_allocated != (number / 2 != 0);
-    bool is_objects = view_.has_objects != (number % 2 != 0);
-    RecordedEvent event = {.name = fmt::format("{}_{}", is_allocated ? "alloc" : "inuse",
-                                               is_objects ? "objects" : "space"),
-                           .period = 1,
-                           .unit = is_objects ? "count" : std::string(kSizeLabel)};
-    if (number == 0)
-      event.period = std::max<uint64_t>(1, heap_.rate);
-    return event;
-  }
-
   void add_program(const GoFile& file) {
     ProfileImage image;
     image.file.path = file.path;
@@ -70,27 +88,9 @@ private:
     profile_.mappings.push_back(mapping);
   }
 
-  void add(const HeapBucket& bucket) {
-    HeapAmount allocated = scaled_up(bucket.allocated, bucket.size, heap_.rate);
-    HeapAmount in_use = scaled_up(bucket.allocated - bucket.freed, bucket.size, heap_.rate);
-    SampleCount sample;
-    sample.stack = stack_of(bucket.stack);
-    sample.label_set = label_set_of(bucket.size);
-    sample.count = 1;
-    for (uint32_t i = 0; i < 4; i++) {
-      bool is_allocated = view_.is_allocated != (i / 2 != 0);
-      bool is_objects = view_.has_objects != (i % 2 != 0);
-      const HeapAmount& amount = is_allocated ? allocated : in_use;
-      sample.event = i;
-      sample.weight = is_objects ? amount.objects : amount.bytes;
-      if (sample.weight > 0)
-        profile_.samples.push_back(sample);
-    }
-  }
-
-  // A call of a stack, by the address that the runtime has for it. An inlined call has one of
-  // its own, and so has the call that it was inlined into: but behind the last, where the stack
-  // may be cut, they are further calls at that.
+  // A call of a stack, by the address that the runtime has for it. The call that an inlined one
+  // is part of may have an address of its own, which comes next; else it is a further call at
+  // the same, as behind the last of a heap profile, and behind any of one of waits.
   struct HeapCall {
     uint64_t address = 0;
     size_t number = 0;                // of the calls at the address
@@ -106,6 +106,14 @@ private:
     }
   };
 
+  // True if the address is that of a call which another one was inlined into.
+  bool is_of_outer(uint64_t address, std::span<const Call> outer) {
+    const std::vector<Call>& there = calls_at(address);
+    return there.size() == outer.size() && there.front().function == outer.front().function &&
+           there.front().line == outer.front().line &&
+           there.back().function == outer.back().function;
+  }
+
   std::vector<HeapCall> calls_of(std::span<const uint64_t> addresses) {
     std::vector<HeapCall> calls;
     for (size_t i = 0; i < addresses.size(); i++) {
@@ -114,39 +122,15 @@ private:
         calls.push_back({.address = addresses[i]});
       else
         calls.push_back({addresses[i], 0, &there[0], there.back().function});
-      for (size_t at = 1; i + 1 == addresses.size() && at < there.size(); at++)
+      for (size_t at = 1; at < there.size(); at++) {
+        if (i + 1 < addresses.size() &&
+            is_of_outer(addresses[i + 1], std::span(there).subspan(at)))
+          break;
         if (!is_hidden(there[at].kind, there[at - 1].kind))
           calls.push_back({addresses[i], at, &there[at], there.back().function});
+      }
     }
     return calls;
-  }
-
-  // As the runtime shows it: without what it does to allocate, unless that is all.
-  StackId stack_of(uint32_t number) {
-    auto [known, is_new] = stacks_.try_emplace(number, StackId{});
-    if (!is_new)
-      return known->second;
-    std::vector<HeapCall> all = calls_of(heap_.stacks[number]);
-    auto shown = std::ranges::find_if_not(all, is_of_allocation, &HeapCall::name);
-    if (view_.has_system || shown == all.end())
-      shown = all.begin();
-    std::span<const HeapCall> calls(shown, all.end());
-    std::vector<LocationId> stack;
-    while (!calls.empty()) {
-      size_t size = 1;
-      while (size < calls.size() && calls[size - 1].is_within(calls[size]))
-        size++;
-      if (calls.front().name() != "runtime.goexit")
-        stack.push_back(location(calls.first(size)));
-      calls = calls.subspan(size);
-    }
-    known->second = StackId{static_cast<uint32_t>(profile_.stack_count())};
-    profile_.add_stack(stack);
-    return known->second;
-  }
-
-  static bool is_of_allocation(std::string_view name) {
-    return name.starts_with("runtime.") || name.starts_with("internal/runtime/");
   }
 
   const std::vector<Call>& calls_at(uint64_t address) {
@@ -179,6 +163,67 @@ private:
     return known->second;
   }
 
+  const SequencePool<uint64_t>& pool_;
+  const GoCode& code_;
+  bool hides_allocation_;
+  Profile profile_;
+  MappingId program_{};
+  std::map<uint32_t, StackId> stacks_;           // by number in the pool
+  std::map<uint64_t, std::vector<Call>> calls_;  // by return address
+  // By address and number of its calls.
+  std::map<std::vector<std::pair<uint64_t, size_t>>, LocationId> locations_;
+  CalledFunctions functions_{profile_};
+};
+
+class HeapProfileBuilder {
+public:
+  HeapProfileBuilder(const HeapProfile& heap, const HeapView& view, const GoFile& file,
+                     const GoroutineSource& source)
+      : heap_(heap),
+        view_(view),
+        stacks_("heap", heap.stacks, file, source, !view.has_system),
+        profile_(stacks_.profile()) {
+    profile_.info.events = {event(0), event(1), event(2), event(3)};
+  }
+
+  Profile make() && {
+    for (const HeapBucket& bucket : heap_.buckets)
+      add(bucket);
+    return std::move(profile_);
+  }
+
+private:
+  // The number of an event; that which is asked for comes first.
+  RecordedEvent event(uint32_t number) const {
+    bool is_allocated = view_.is_allocated != (number / 2 != 0);
+    bool is_objects = view_.has_objects != (number % 2 != 0);
+    RecordedEvent event = {.name = fmt::format("{}_{}", is_allocated ? "alloc" : "inuse",
+                                               is_objects ? "objects" : "space"),
+                           .period = 1,
+                           .unit = is_objects ? "count" : std::string(kSizeLabel)};
+    if (number == 0)
+      event.period = std::max<uint64_t>(1, heap_.rate);
+    return event;
+  }
+
+  void add(const HeapBucket& bucket) {
+    HeapAmount allocated = scaled_up(bucket.allocated, bucket.size, heap_.rate);
+    HeapAmount in_use = scaled_up(bucket.allocated - bucket.freed, bucket.size, heap_.rate);
+    SampleCount sample;
+    sample.stack = stacks_.stack_of(bucket.stack);
+    sample.label_set = label_set_of(bucket.size);
+    sample.count = 1;
+    for (uint32_t i = 0; i < 4; i++) {
+      bool is_allocated = view_.is_allocated != (i / 2 != 0);
+      bool is_objects = view_.has_objects != (i % 2 != 0);
+      const HeapAmount& amount = is_allocated ? allocated : in_use;
+      sample.event = i;
+      sample.weight = is_objects ? amount.objects : amount.bytes;
+      if (sample.weight > 0)
+        profile_.samples.push_back(sample);
+    }
+  }
+
   uint32_t label_set_of(uint64_t size) {
     auto next = static_cast<uint32_t>(profile_.label_sets.size());
     auto [known, is_new] = label_sets_.try_emplace(size, next);
@@ -190,22 +235,81 @@ private:
 
   const HeapProfile& heap_;
   const HeapView& view_;
-  const GoCode& code_;
-  Profile profile_;
-  MappingId program_{};
-  std::map<uint32_t, StackId> stacks_;           // by number in the heap profile
-  std::map<uint64_t, std::vector<Call>> calls_;  // by return address
-  std::map<uint64_t, uint32_t> label_sets_;      // by size
-  // By address and number of its calls.
-  std::map<std::vector<std::pair<uint64_t, size_t>>, LocationId> locations_;
-  CalledFunctions functions_{profile_};
+  BucketStacks stacks_;
+  Profile& profile_;
+  std::map<uint64_t, uint32_t> label_sets_;  // by size
 };
+
+// The ticks of the processor's clock in a second, as the runtime measures them: counted for a
+// while here, since neither CPUs nor kernels tell them everywhere.
+double ticks_per_second() {
+  auto now = [] {
+#if defined(__x86_64__)
+    return __builtin_ia32_rdtsc();
+#else
+    uint64_t ticks = 0;
+    asm volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+    return ticks;
+#endif
+  };
+  // Both clocks at one moment: of some tries that which took least.
+  auto both = [&] {
+    std::pair<uint64_t, uint64_t> best;
+    uint64_t least = UINT64_MAX;
+    for (int i = 0; i < 20; i++) {
+      uint64_t before = now();
+      uint64_t time = monotonic_ns();
+      uint64_t after = now();
+      if (after - before < least) {
+        least = after - before;
+        best = {before + least / 2, time};
+      }
+    }
+    return best;
+  };
+  constexpr int kWhile = 50;  // ms, of which the error of both ends is a hundred thousandth
+  auto [ticks, time] = both();
+  poll(nullptr, 0, kWhile);
+  auto [later_ticks, later] = both();
+  return static_cast<double>(later_ticks - ticks) * 1e9 / static_cast<double>(later - time);
+}
 
 }  // namespace
 
 Profile profile_of(const HeapProfile& heap, const HeapView& view, const GoFile& file,
                    const GoroutineSource& source) {
   return HeapProfileBuilder(heap, view, file, source).make();
+}
+
+Profile profile_of(const ContentionProfile& waits, const HeapView& view, const GoFile& file,
+                   const GoroutineSource& source) {
+  BucketStacks stacks(view.waits == HeapWaits::kMutexes ? "mutex" : "block", waits.stacks, file,
+                      source,
+                      /*hides_allocation=*/false);
+  Profile& profile = stacks.profile();
+  RecordedEvent count = {.name = "contentions", .period = 1, .unit = "count"};
+  RecordedEvent time = {.name = "delay", .period = 1, .unit = std::string(kNanoseconds)};
+  // Ticks of the machine that a core was made on are not known.
+  bool has_time = !source.is_core;
+  bool is_by_time = has_time && !view.has_objects;
+  if (has_time)
+    profile.info.events = is_by_time ? std::vector{time, count} : std::vector{count, time};
+  else
+    profile.info.events = {count};
+  double per_tick = has_time ? 1e9 / ticks_per_second() : 0;
+  for (const ContentionBucket& bucket : waits.buckets) {
+    SampleCount sample;
+    sample.stack = stacks.stack_of(bucket.stack);
+    sample.count = 1;
+    sample.event = is_by_time ? 1 : 0;
+    sample.weight = bucket.count;
+    profile.samples.push_back(sample);
+    sample.event = is_by_time ? 0 : 1;
+    sample.weight = static_cast<uint64_t>(static_cast<double>(bucket.ticks) * per_tick);
+    if (has_time && sample.weight > 0)
+      profile.samples.push_back(sample);
+  }
+  return std::move(profile);
 }
 
 }  // namespace gosym
