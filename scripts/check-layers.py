@@ -21,6 +21,7 @@ SEES = {  # layer, a directory of src/: those it may include besides itself
     "unwind": "base model elf go dwarf profile images",
     "symbolize": "base model elf go dwarf proc profile raw images unwind",
     "record": "base confine model elf go dwarf proc raw unwind",
+    "perf_data": "base model elf raw images record",
     "goroutine": "base model elf go proc record",
     "heap": "base model elf go proc",
     "live": "base model proc profile raw images symbolize record",
@@ -28,7 +29,7 @@ SEES = {  # layer, a directory of src/: those it may include besides itself
     "page": "base model profile view",
     "output": "base model profile view page",
     "browser": "base model profile view output",
-    "commands": "base confine model elf go dwarf code proc profile raw exchange images symbolize record goroutine"
+    "commands": "base confine model elf go dwarf code proc profile raw exchange images symbolize record perf_data goroutine"
                 " heap live view output browser",
 }
 

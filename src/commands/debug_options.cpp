@@ -10,6 +10,7 @@
 #include "base/file_tree.h"
 #include "base/shell.h"
 #include "base/text.h"
+#include "record/snapshot.h"
 
 namespace gosym {
 
@@ -119,6 +120,8 @@ Result<DebugFileOptions> find_debug_files(const DebugOptions& options, std::FILE
   if (files.debuginfod)
     if (auto started = files.debuginfod->start(); !started)
       return std::move(started).error();
+  if (options.symfs.empty())
+    files.kernel = {open_kernel_symbols(), own_vdso()};
   return files;
 }
 

@@ -380,9 +380,8 @@ std::vector<OptionGroup> diff_options(DiffOptions& options) {
       debug_options(report.debug),
       {"Other options",
        {{.names = "FILE",
-         .help = "Recordings, directories of them, pprof profiles or folded text: BEFORE and "
-                 "AFTER, "
-                 "or several of each with -- between them",
+         .help = "Recordings, directories of them, perf.data, pprof profiles or folded text: "
+                 "BEFORE and AFTER, or several of each with -- between them",
          .set = into(report.inputs),
          .values = Values::kFiles},
         {.names = "--after",

@@ -221,7 +221,7 @@ Result<NamedProfile> profile_of(std::vector<NamedRecording>& recordings, const W
                                 const DebugFileOptions& files) {
   if (recordings.size() > 1)
     return join_profiles(recordings, wanted, files);
-  auto& [name, recording] = recordings.front();
+  auto& [name, recording, unchecked] = recordings.front();
   ProfiledRecording only = profiled(recordings.front());
   Filter filter = *filter_of(wanted, recording.info, 0);
   auto named = make_profile(recording, filter, wanted.group_by, wanted.names, files);
@@ -375,6 +375,24 @@ double keep_first_samples(std::vector<NamedRecording>& recordings, uint64_t size
   return share;
 }
 
+// Files with samples that are not known to be those that were recorded.
+void note_unchecked(const Profile& profile, NamedRecording& one) {
+  constexpr size_t kNamed = 3;
+  std::vector<std::string> names;
+  for (const ProfileImage& image : profile.images)
+    if (one.unchecked.contains(image.file.path))
+      names.push_back(printable(image.file.path));
+  if (names.empty())
+    return;
+  size_t count = names.size();
+  names.resize(std::min(count, kNamed));
+  if (count > kNamed)
+    names.push_back(fmt::format("{} more", count - kNamed));
+  one.recording.notes.push_back(
+      "perf wrote no build id of these files, which are taken to be those at their paths: " +
+      joined(names, ", "));
+}
+
 // Of recordings, whose samples are counted now.
 Result<NamedProfile> count_samples(std::vector<NamedRecording>& recordings, Wanted wanted,
                                    const ReportOptions& options,
@@ -395,8 +413,10 @@ Result<NamedProfile> count_samples(std::vector<NamedRecording>& recordings, Want
   auto named = profile_of(recordings, wanted, files);
   if (!named)
     return named;
-  for (const NamedRecording& one : recordings)
+  for (NamedRecording& one : recordings) {
+    note_unchecked(named->profile, one);
     std::ranges::move(damage_of(one), std::back_inserter(named->profile.damage));
+  }
   tell_damage(named->profile, options);
   return named;
 }
@@ -421,7 +441,7 @@ GroupBy group_by_for_browser(uint64_t duration) {
 
 Result<LoadedProfile> load_profile(const ReportOptions& options, const Format& format,
                                    const DebugFileOptions& files) {
-  auto inputs = read_inputs(options.inputs, options.event, options.side);
+  auto inputs = read_inputs(options.inputs, options.event, files, options.side);
   if (!inputs)
     return std::move(inputs).error();
   auto& recordings = inputs->recordings;

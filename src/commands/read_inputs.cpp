@@ -14,10 +14,12 @@
 #include <utility>
 
 #include "base/exit_status.h"
+#include "base/mapped_file.h"
 #include "base/text.h"
 #include "exchange/gunzip.h"
 #include "exchange/input_kind.h"
 #include "exchange/read_profile.h"
+#include "perf_data/reader.h"
 #include "raw/format.h"
 #include "raw/input.h"
 
@@ -67,20 +69,67 @@ Result<Profile> read_profile_of(InputKind kind, const raw::Input& file, uint64_t
 // A file of no kind that is known gets a hint that names those which are.
 Error with_kinds(Error error, std::string_view begin) {
   bool is_known = begin.empty() || begin.starts_with(raw::kMagic) || !error.hint().empty();
-  return is_known ? error
-                  : std::move(error).with_hint(
-                        "read are recordings, pprof profiles, folded text and pages of gosym");
+  return is_known
+             ? error
+             : std::move(error).with_hint(
+                   "read are recordings, perf.data, pprof profiles, folded text and pages of "
+                   "gosym");
+}
+
+// When a file was written last, since 1970; 0: it is none.
+uint64_t written_at(const std::string& path) {
+  struct stat status {};
+  bool is_file = path != "-" && stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
+  return is_file ? static_cast<uint64_t>(mtime_ns(status)) : 0;
+}
+
+// perf record --threads writes a directory: "data", which has what the other files share, and
+// those, with numbers.
+constexpr std::string_view kFileOfDirectory = "/data";
+
+bool is_perf_directory(const std::string& directory) {
+  return written_at(directory + std::string(kFileOfDirectory)) != 0 &&
+         written_at(directory + std::string(kFileOfDirectory) + ".0") != 0;
+}
+
+perf_data::Inputs beside(const std::string& path) {
+  perf_data::Inputs files;
+  if (!path.ends_with(kFileOfDirectory))
+    return files;
+  while (true) {
+    std::string next = fmt::format("{}.{}", path, files.size());
+    auto file = written_at(next) != 0 ? raw::Input::open(next) : Error("there is none");
+    if (!file)
+      return files;
+    files.push_back(*std::move(file));
+  }
+}
+
+Result<perf_data::ReadFile> read_recording(const std::string& path, std::string_view begin,
+                                           std::shared_ptr<const raw::Input> file,
+                                           uint64_t memory, const DebugFileOptions& files) {
+  if (!perf_data::is_perf_data(begin)) {
+    auto recording = raw::parse(std::move(file), memory);
+    if (!recording)
+      return std::move(recording).error();
+    return perf_data::ReadFile{*std::move(recording)};
+  }
+  return perf_data::read(*file, memory, {files.symfs, written_at(path)}, files.kernel,
+                         beside(path));
 }
 
 // As much of a profile of others as may be read, and one byte that says that it has more.
 uint64_t limit_of_stream(std::string_view begin) {
+  if (perf_data::is_perf_data(begin))
+    return UINT64_MAX;
   return detect_input_kind(begin) == InputKind::kRecording
              ? raw::Input::limit_of_recording(begin)
              : kMaxProfileFile + 1;
 }
 
 // The one place where a file becomes something to report.
-Result<> read_one(const std::string& path, std::optional<Side> side, Inputs& inputs) {
+Result<> read_one(const std::string& path, std::optional<Side> side,
+                  const DebugFileOptions& files, Inputs& inputs) {
   auto file = raw::Input::open(path, limit_of_stream);
   if (!file)
     return with_reason(std::move(file).error(), path);
@@ -91,11 +140,11 @@ Result<> read_one(const std::string& path, std::optional<Side> side, Inputs& inp
     return no_sides().context(to_string(kind));
   inputs.size += (*file)->size();
   if (kind == InputKind::kRecording) {
-    auto recording = raw::parse(*std::move(file), inputs.memory_left());
-    if (!recording)
-      return with_kinds(std::move(recording).error(), begin);
-    inputs.memory += recording->memory;
-    inputs.recordings.push_back({path, *std::move(recording)});
+    auto read = read_recording(path, begin, *std::move(file), inputs.memory_left(), files);
+    if (!read)
+      return with_kinds(std::move(read).error(), begin);
+    inputs.memory += read->recording.memory;
+    inputs.recordings.push_back({path, std::move(read->recording), std::move(read->unchecked)});
     return Ok{};
   }
   inputs.for_profiles += for_profile(kind, begin, (*file)->size());
@@ -136,6 +185,10 @@ Result<std::vector<std::string>> files_of(const std::vector<std::string>& inputs
       files.push_back(input);
       continue;
     }
+    if (is_perf_directory(input)) {
+      files.push_back(input + std::string(kFileOfDirectory));
+      continue;
+    }
     auto inside = recordings_in(input);
     if (!inside)
       return std::move(inside).error();
@@ -163,7 +216,7 @@ Result<> check_distinct(const std::vector<std::string>& files) {
 // A copy has both clocks of the instant at which its original was begun.
 Result<> check_copies(const std::vector<NamedRecording>& recordings) {
   std::map<std::tuple<uint64_t, uint64_t, std::string_view>, const std::string*> seen;
-  for (const auto& [name, recording] : recordings) {
+  for (const auto& [name, recording, unchecked] : recordings) {
     auto [known, is_new] = seen.try_emplace(
         {recording.monotonic_ns, recording.realtime_ns, recording.info.host}, &name);
     if (!is_new)
@@ -190,7 +243,7 @@ void tell_hosts_apart(std::vector<NamedRecording>& recordings) {
 
 Result<> check_rates(const std::vector<NamedRecording>& recordings, const std::string& wanted) {
   std::vector<std::pair<const RecordedEvent*, const std::string*>> known;
-  for (const auto& [name, recording] : recordings)
+  for (const auto& [name, recording, unchecked] : recordings)
     for (const RecordedEvent& event : recording.info.events) {
       if (!wanted.empty() && event.name != wanted)
         continue;
@@ -230,7 +283,7 @@ uint64_t Inputs::memory_left() const {
 }
 
 Result<Inputs> read_inputs(const std::vector<std::string>& inputs, const std::string& event,
-                           std::optional<Side> side) {
+                           const DebugFileOptions& where, std::optional<Side> side) {
   auto files = files_of(inputs);
   if (!files)
     return std::move(files).error();
@@ -238,7 +291,7 @@ Result<Inputs> read_inputs(const std::vector<std::string>& inputs, const std::st
     return std::move(checked).error();
   Inputs result;
   for (const std::string& file : *files) {
-    if (auto added = read_one(file, side, result); !added)
+    if (auto added = read_one(file, side, where, result); !added)
       return std::move(added).error().context(
           file == "-" ? "standard input" : fmt::format("'{}'", printable(file)));
     if (!result.recordings.empty() && !result.profiles.empty())

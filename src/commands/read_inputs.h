@@ -1,10 +1,12 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "exchange/input_kind.h"
+#include "images/debug_file.h"
 #include "profile/profile.h"
 #include "raw/reader.h"
 
@@ -13,6 +15,8 @@ namespace gosym {
 struct NamedRecording {
   std::string name;  // of the file, "-" for standard input
   raw::Recording recording;
+  // Of one of perf, as perf_data::ReadFile has them.
+  std::set<std::string> unchecked = {};
 };
 
 // A file that had a profile already: its samples are counted, and have names where it has them.
@@ -34,14 +38,14 @@ struct Inputs {
   uint64_t memory_left() const;
 };
 
-// Reads recordings, and of directories all files "*.raw" in them, or files of profiles
-// (exchange/input_kind.h). The one that began first comes first. Hosts of one name
-// on several machines get names of their own. Fails, too, if a file is named twice, or a copy
-// of it, if recordings are mixed with others, or if the event, or with an empty name any event,
+// Reads recordings and files of perf, and of directories all files "*.raw" in them, or files of
+// profiles (exchange/input_kind.h). The one that began first comes first. Hosts of one name on
+// several machines get names of their own. Fails, too, if a file is named twice, or a copy of
+// it, if recordings are mixed with others, or if the event, or with an empty name any event,
 // was not sampled at the same rate in all of them: its samples could not be added up. Of pages
 // that compare one `side` is read; an error if others are asked for it.
 Result<Inputs> read_inputs(const std::vector<std::string>& inputs, const std::string& event,
-                           std::optional<Side> side = {});
+                           const DebugFileOptions& where, std::optional<Side> side = {});
 
 // The events of all of them.
 std::vector<RecordedEvent> events_of(const Inputs& inputs);

@@ -105,6 +105,8 @@ std::vector<std::string> damage_of(const NamedRecording& one) {
         "samples left out, as they do not decode: {}{}", with_commas(recording.damaged_samples),
         recording.sample_problem.empty() ? ""
                                          : " (" + printable(recording.sample_problem) + ")"));
+  for (const std::string& note : recording.notes)
+    add(note);
   return damage;
 }
 
@@ -177,7 +179,7 @@ void tell_problems(const SymbolizerReport& symbols, const ReportOptions& options
 
 void tell_details(const std::vector<NamedRecording>& recordings, const Profile& profile,
                   const SymbolizerReport& symbols) {
-  for (const auto& [name, recording] : recordings)
+  for (const auto& [name, recording, unchecked] : recordings)
     print(stderr, "recording   {}{}, raw format {}.{}, {} chunks of samples\n",
           recordings.size() == 1 ? "" : name_of({name}) + ", ", human_size(recording.file_size),
           recording.major, recording.minor, recording.sample_chunks.size());

@@ -364,9 +364,8 @@ std::vector<OptionGroup> report_options(ReportOptions& options) {
       "Other options",
       {{.names = "-i,--input,FILE",
         .value = "FILE",
-        .help =
-            "Recordings to read, directories of them, pprof profiles or folded text, or - for "
-            "standard input (default: cpu.raw)",
+        .help = "Recordings to read, directories of them, perf.data, pprof profiles or folded "
+                "text, or - for standard input (default: cpu.raw)",
         .set = into(options.inputs),
         .values = Values::kFiles},
        {.names = "--needs",

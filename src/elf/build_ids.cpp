@@ -74,4 +74,10 @@ BuildIds build_ids(const Image& image) {
   return ids;
 }
 
+BuildIds build_ids(Bytes notes) {
+  BuildIds ids;
+  read_notes(notes, ByteOrder::kLittle, ids);
+  return ids;
+}
+
 }  // namespace gosym::elf

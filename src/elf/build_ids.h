@@ -22,6 +22,8 @@ struct BuildIds {
 // build id of a static binary of Go 1.24 and later lies outside PT_NOTE, where the kernel and
 // perf do not see it.
 BuildIds build_ids(const Image& image);
+// Those in notes that are no part of a file: little-endian.
+BuildIds build_ids(Bytes notes);
 
 // What build_ids looks at: 1 MiB at most, in all.
 std::vector<FileExtent> note_extents(const Image& image);

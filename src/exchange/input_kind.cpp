@@ -13,7 +13,8 @@ namespace gosym {
 namespace {
 
 // Magic bytes of files that could be taken for the others: perf.data begins with text.
-constexpr std::string_view kOtherMagics[] = {"GOSYMRAW", "PERFILE", "\177ELF"};
+constexpr std::string_view kOtherMagics[] = {"GOSYMRAW", "PERFILE", "PERFFILE", "2ELIFREP",
+                                             "\177ELF"};
 
 bool is_text(std::string_view begin) {
   return std::ranges::none_of(begin, [](char c) {

@@ -5,16 +5,25 @@
 #include <string>
 #include <vector>
 
+#include "base/unique_fd.h"
 #include "images/binary.h"
 #include "images/debuginfod.h"
 
 namespace gosym {
+
+// What this machine has of the kernel that it runs, for what was recorded without its names. It
+// is opened while files can be.
+struct RunningKernel {
+  UniqueFd symbols;  // /proc/kallsyms; none: it is of no use
+  std::string vdso;
+};
 
 // Where the debug information of an image may be, if not in the image itself.
 struct DebugFileOptions {
   std::string symfs;  // every path is one below this directory; empty: the system's own
   std::vector<std::string> debug_dirs = {"/usr/lib/debug"};
   std::unique_ptr<Debuginfod> debuginfod;  // for what is not found; null: nothing is fetched
+  RunningKernel kernel = {};
 };
 
 struct DebugFile {

@@ -476,8 +476,10 @@ std::string counted_amount(const Profile& profile) {
 
 std::string headline(const Profile& profile, const Amounts& amounts, bool has_event) {
   const RecordingInfo& info = profile.info;
+  // Samples were counted by perf as by gosym, which of other files is not known.
+  bool is_recorded = info.source.empty() || !info.sampler.empty();
   std::string text = is_counted(profile.event()) ? counted_amount(profile)
-                     : info.source.empty()       ? recorded_amount(profile, amounts, has_event)
+                     : is_recorded               ? recorded_amount(profile, amounts, has_event)
                                                  : given_amount(profile, amounts);
   // Between recordings may lie any time.
   if (profile.recordings.size() > 1)

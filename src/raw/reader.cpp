@@ -22,7 +22,7 @@ namespace {
 
 // What else people take for a recording.
 constexpr std::pair<std::string_view, std::string_view> kOtherFiles[] = {
-    {"PERFILE2", "a perf.data file: read it with perf"},
+    {"PERFILE2", "a perf.data file: gosym report and diff read it"},
     {"\177ELF", "an ELF file: gosym inspect tells what is in it"},
 };
 

@@ -58,6 +58,8 @@ struct Recording {
   // what is wrong with one.
   uint64_t damaged_samples = 0;
   std::string sample_problem;
+  // What else there is to say of one that was made of another file.
+  std::vector<std::string> notes;
 };
 
 // What a report may take in memory for a recording of so many bytes, besides the tables of the

@@ -27,6 +27,7 @@ struct ChainState {
   bool ends_in_gap = false;    // frames are left out behind it
   uint64_t stack_pointer = 0;  // the place of the leaf's: misalignment()
   uint64_t limit = kNoFrame;   // words from there on are of other stacks
+  bool is_alone = false;       // the chain is all there is: nothing tells where its frames lie
 };
 
 // From where on the words are of the first of some other stacks; kNoFrame: of none.
@@ -68,6 +69,7 @@ public:
         ends_in_gap_(state.ends_in_gap),
         end_(state.end),
         limit_(state.limit),
+        is_alone_(state.is_alone),
         leaf_(state.stack_pointer),
         stack_pointer_(state.stack_pointer) {
     if (state.frame_offset != kNoFrame)
@@ -452,7 +454,7 @@ private:
   // recorded.
   bool may_go_on(const UnwindRule& rule) const {
     bool is_place_known = frame_ || (taken_ == 0 && rule.cfa.anchor == Anchor::kStackPointer);
-    return !is_place_known && !rule.is_signal_frame;
+    return (is_alone_ || !is_place_known) && !rule.is_signal_frame;
   }
 
   // The maker of a fiber leaves 0 for its first function to return to. Go's runtime makes none:
@@ -600,6 +602,7 @@ private:
   size_t questions_ = 0;            // that were asked of rules to evaluate
   size_t taken_ = 0;                // of the chain
   uint64_t limit_;                  // as in ChainState, of the stack that it has come to
+  bool is_alone_;                   // as in ChainState
   uint64_t leaf_;                   // the place of its stack pointer
   uint64_t stack_pointer_;
   std::optional<uint64_t> frame_;  // where the frame pointer leads; none: not known

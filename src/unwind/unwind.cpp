@@ -310,9 +310,12 @@ uint8_t walk_stack(Code& code, const Profile& profile, std::span<const LocationI
                      state.gap - std::min<size_t>(state.gap, begin));
   };
   ChainPart own = part_from(0, switches);
+  // Of its call chains perf tells nothing but addresses.
+  bool is_alone =
+      !profile.info.source.empty() && words.empty() && state.frame_offset == kNoFrame;
   StackWalk walk(code, Words(code, state.space, words), own.before,
                  ChainState{state.frame_offset, state.end, own.gap.has_value(),
-                            stack_pointer_of(words), first_place(switches)});
+                            stack_pointer_of(words), first_place(switches), is_alone});
   if (!switches.empty() && !state.knows_places)
     walk.expect(user[switches.front().start]);
   walk.run();

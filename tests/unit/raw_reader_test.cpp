@@ -188,7 +188,7 @@ TEST_CASE("raw file: what is not a recording says what it is instead") {
   CHECK(hint("") == "the file is empty");
   CHECK(hint("hello").empty());
   CHECK(hint("GOSYMRA").empty());
-  CHECK(hint("PERFILE2....") == "a perf.data file: read it with perf");
+  CHECK(hint("PERFILE2....") == "a perf.data file: gosym report and diff read it");
   CHECK(hint("\x7f"
              "ELF") == "an ELF file: gosym inspect tells what is in it");
 }

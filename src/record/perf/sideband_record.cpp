@@ -114,9 +114,9 @@ SidebandRecord read_body(Reader& in, uint64_t time, uint32_t type, uint16_t misc
 // The size of a KSYMBOL record grows by a trailer with each event that was given it before: the
 // kernel's perf_event_ksymbol_output() adds to one header and never takes off. What lies behind
 // the trailer means nothing then, so it is found from the front.
-size_t trailer_of_kernel_code(Bytes record) {
+size_t trailer_of_kernel_code(Bytes record, size_t size) {
   constexpr size_t kName = kHeaderSize + 16;
-  size_t last = record.size() - kTrailerSize;
+  size_t last = record.size() - size;
   auto name = load_cstring(record, kName);
   return name ? std::min(last, (kName + name->size() + 1 + 7) / 8 * 8) : last;
 }
@@ -165,13 +165,22 @@ Result<SidebandRecord> parse_sideband_record(Bytes data) {
   if (!header.ok() || size != data.size() || size < kHeaderSize + kTrailerSize)
     return errorf("side-band record: {:#x} bytes, its header says {:#x}", data.size(), size);
 
-  size_t trailer =
-      type == PERF_RECORD_KSYMBOL ? trailer_of_kernel_code(data) : size - kTrailerSize;
+  size_t trailer = place_of_trailer(data, kTrailerSize);
   uint64_t time = load<uint64_t>(data, trailer + 8).value();
-  Reader body(data.first(trailer).subspan(kHeaderSize));
-  SidebandRecord record = read_body(body, time, type, misc);
-  if (!body.ok())
-    return body.error(fmt::format("side-band record of type {}", type));
+  return parse_sideband_body(data.first(trailer).subspan(kHeaderSize), type, misc, time);
+}
+
+size_t place_of_trailer(Bytes record, size_t size) {
+  bool is_kernel_code = load<uint32_t>(record, 0) == PERF_RECORD_KSYMBOL;
+  return is_kernel_code ? trailer_of_kernel_code(record, size) : record.size() - size;
+}
+
+Result<SidebandRecord> parse_sideband_body(Bytes body, uint32_t type, uint16_t misc,
+                                           uint64_t time) {
+  Reader in(body);
+  SidebandRecord record = read_body(in, time, type, misc);
+  if (!in.ok())
+    return in.error(fmt::format("side-band record of type {}", type));
   return record;
 }
 

@@ -1,0 +1,153 @@
+#include "perf_data/records.h"
+
+#include <zstd.h>
+
+#include <utility>
+
+#include "perf_data/layout.h"
+#include "record/perf/sideband_record.h"
+
+namespace gosym::perf_data {
+
+namespace {
+
+constexpr size_t kReadAtOnce = 1 << 20;
+constexpr size_t kUnpackedAtOnce = 256 << 10;
+constexpr size_t kRecordHeader = 8;
+
+// What follows a record that is no part of it.
+uint64_t size_behind(Bytes record) {
+  if (type_of(record) == kAuxTrace)
+    return load<uint64_t>(record, kRecordHeader).value_or(0);
+  uint64_t size = load<uint32_t>(record, kRecordHeader).value_or(0);
+  return type_of(record) == kTracingData ? (size + 7) / 8 * 8 : 0;
+}
+
+// The piece of the stream in a record; none if this is of another type.
+std::optional<Bytes> packed_in(Bytes record) {
+  if (type_of(record) == kCompressed)
+    return record.subspan(kRecordHeader);
+  if (type_of(record) != kCompressed2)
+    return std::nullopt;
+  uint64_t size = load<uint64_t>(record, kRecordHeader).value_or(0);
+  return slice(record, kRecordHeader + sizeof(size), size).value_or(Bytes());
+}
+
+}  // namespace
+
+void Records::FreeContext::operator()(ZSTD_DCtx_s* context) const {
+  ZSTD_freeDCtx(context);
+}
+
+Records::Records(const raw::Input& file, uint64_t begin, uint64_t end)
+    : file_(file), next_(begin), end_(std::min(end, file.size())) {}
+
+Records::~Records() = default;
+
+// So much of the file from the next place on is in the buffer, if there is as much.
+bool Records::fill(size_t size) {
+  if (size > end_ - std::min(next_, end_))
+    return false;
+  if (next_ >= buffer_begin_ && next_ - buffer_begin_ + size <= buffer_.size())
+    return true;
+  buffer_begin_ = next_;
+  buffer_.resize(std::min<uint64_t>(kReadAtOnce, end_ - next_));
+  buffer_.resize(file_.read(next_, buffer_));
+  return size <= buffer_.size();
+}
+
+std::optional<Bytes> Records::next_stored() {
+  if (next_ >= end_)
+    return std::nullopt;
+  uint64_t left = end_ - next_;
+  auto at = [&] { return tail(as_bytes(buffer_), next_ - buffer_begin_); };
+  auto give_up = [&] {
+    damaged_bytes_ += left;
+    next_ = end_;
+  };
+  if (!fill(kRecordHeader)) {
+    give_up();
+    return std::nullopt;
+  }
+  uint16_t size = load<uint16_t>(at(), 6).value_or(0);
+  if (size < kRecordHeader || !fill(size)) {
+    give_up();
+    return std::nullopt;
+  }
+  Bytes record = at().first(size);
+  uint64_t behind = size_behind(record);
+  if (behind > left - size) {
+    give_up();
+    return std::nullopt;
+  }
+  next_ += size + behind;
+  return record;
+}
+
+std::optional<Bytes> Records::next_unpacked() {
+  Bytes rest = tail(as_bytes(unpacked_), unpacked_at_);
+  auto record = first_record(rest);
+  if (record)
+    unpacked_at_ += record->size();
+  else if (rest.size() >= kRecordHeader && load<uint16_t>(rest, 6).value_or(0) < kRecordHeader)
+    give_up_unpacking();
+  return record;
+}
+
+void Records::give_up_unpacking() {
+  damaged_bytes_ += packed_.size();
+  is_broken_ = true;
+  has_packed_ = false;
+  unpacked_.clear();
+  unpacked_at_ = 0;
+}
+
+// False if all that has come is unpacked.
+bool Records::unpack_more() {
+  if (!has_packed_)
+    return false;
+  unpacked_.erase(0, std::exchange(unpacked_at_, 0));
+  size_t kept = unpacked_.size();
+  unpacked_.resize(kept + kUnpackedAtOnce);
+  ZSTD_outBuffer out = {unpacked_.data() + kept, kUnpackedAtOnce, 0};
+  ZSTD_inBuffer in = {packed_.data(), packed_.size(), packed_at_};
+  size_t status = ZSTD_decompressStream(zstd_.get(), &out, &in);
+  packed_at_ = in.pos;
+  unpacked_.resize(kept + out.pos);
+  if (ZSTD_isError(status)) {
+    give_up_unpacking();
+    return false;
+  }
+  has_packed_ = out.pos == out.size || (in.pos < in.size && out.pos > 0);
+  return true;
+}
+
+std::optional<Bytes> Records::next() {
+  while (true) {
+    if (auto record = next_unpacked())
+      return record;
+    if (unpack_more())
+      continue;
+    auto record = next_stored();
+    if (!record) {
+      damaged_bytes_ += unpacked_.size() - unpacked_at_;
+      unpacked_.clear();
+      unpacked_at_ = 0;
+      return std::nullopt;
+    }
+    auto packed = packed_in(*record);
+    if (!packed)
+      return record;
+    if (is_broken_) {
+      damaged_bytes_ += packed->size();
+      continue;
+    }
+    if (!zstd_)
+      zstd_.reset(ZSTD_createDCtx());
+    packed_ = as_text(*packed);
+    packed_at_ = 0;
+    has_packed_ = !packed_.empty();
+  }
+}
+
+}  // namespace gosym::perf_data
