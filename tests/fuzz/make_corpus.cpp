@@ -1,4 +1,5 @@
-// Writes the seeds of the corpora call_frames, elf, go_table, pclntab, plt, raw and replay:
+// Writes the seeds of the corpora call_frames, elf, go_table, pclntab, perf_data, plt, raw and
+// replay:
 // make_corpus DIRECTORY.
 
 #include <fmt/format.h>
@@ -8,6 +9,7 @@
 #include "../fixtures/every_field.h"
 #include "../unit/frame_builder.h"
 #include "../unit/pclntab_builder.h"
+#include "../unit/perf_data_file.h"
 #include "../unit/plt_builder.h"
 #include "base/mapped_file.h"
 #include "raw/messages.h"
@@ -198,6 +200,31 @@ void write_frame_seeds(const std::string& folder) {
                           .instructions = "\x42\x2d\x0e\x20\x9d\x04\x9e\x03"});
 }
 
+void write_perf_data_seeds(const std::string& folder) {
+  using namespace perf_data_test;
+  File file;
+  std::string one = sample({kKernel, 0xffffffff81000010, kUser, 0x401000, 0x402000});
+  std::string later =
+      sample({kKernel, 0xffffffff81000010, kDeferred, 7}) +
+      record(22, PERF_RECORD_MISC_USER, u64(7) + u64(1) + u64(0x401000) + trailer());
+  file.records = mapping("/bin/program") + one + later +
+                 record(PERF_RECORD_LOST, 0, u64(1) + u64(5) + trailer());
+  file.features = {{3, text_feature("web")}, {11, u32(1) + text_feature("perf")}};
+  write(folder + "/file", file.text());
+  file.records = record(81, 0, packed(mapping("/bin/program") + one));
+  write(folder + "/compressed", file.text());
+  file.attrs[0].first.sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+  file.attrs[0].first.sample_regs_user = 1 << 6 | 1 << 7 | 1 << 8;
+  file.records =
+      mapping("/bin/program") + sample({}, 1,
+                                       u64(2) + u64(0x7f0010) + u64(0x7f0000) + u64(0x401000) +
+                                           u64(16) + u64(5) + u64(0x402000) + u64(16));
+  write(folder + "/copied-stack", file.text());
+  write(folder + "/stream",
+        "PERFILE2" + u64(16) + record(64, 0, bytes_of(clock_attr()) + u64(1)) +
+            record(80, 0, u64(3) + text_feature("web")) + mapping("/bin/program") + one);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -216,6 +243,7 @@ int main(int argc, char** argv) {
   write(folder + "/plt/aarch64", build_plt_image(stub_aarch64(1) + stub_aarch64(3), kArm));
 
   write_go_seeds(folder);
+  write_perf_data_seeds(folder + "/perf_data");
   write_recording_seeds(folder + "/raw");
   write_stack_seeds(folder + "/raw");
 

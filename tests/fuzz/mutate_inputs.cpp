@@ -33,6 +33,7 @@
 #include "output/svg.h"
 #include "output/text.h"
 #include "page/html.h"
+#include "perf_data/reader.h"
 #include "raw/chunks.h"
 #include "raw/format.h"
 #include "raw/reader.h"
@@ -168,8 +169,16 @@ std::string report(Profile& profile) {
   return make_report_json(profile, {});
 }
 
+Result<raw::Recording> recording_of_perf(const std::string& file) {
+  auto read = perf_data::read(raw::Input(file), kBudget, {.symfs = "/no/such/folder"}, {});
+  if (!read)
+    return std::move(read).error();
+  return std::move(read->recording);
+}
+
 std::string report_recording(const std::string& file) {
-  auto recording = raw::parse(as_bytes(file));
+  auto recording =
+      perf_data::is_perf_data(file) ? recording_of_perf(file) : raw::parse(as_bytes(file));
   if (!recording)
     return {};
   auto named = make_profile(*recording, {}, {.has_tids = true}, {}, {});
@@ -227,11 +236,13 @@ std::string read_damaged(const std::string& file, Mutation& mutation) {
   bool is_core = file.starts_with("\177ELF");
   if (kind == InputKind::kPage)
     return report_page(file, mutation);
-  if (kind == InputKind::kRecording && !is_core)
+  if (kind == InputKind::kRecording && !is_core && !perf_data::is_perf_data(file))
     return report_recording(damaged_recording(file, mutation));
   std::string damaged = file;
   mutation.damage(damaged);
   damaged.shrink_to_fit();
+  if (kind == InputKind::kRecording && !is_core)
+    return report_recording(damaged);
   if (!is_core)
     return report_profile(kind, damaged);
   read_core(damaged);
