@@ -15,7 +15,7 @@ Files that are none.
 
   $ printf 'hello, world, this is no recording\n' > text; gosym report text
   gosym: error: 'text': not a gosym recording
-  gosym: hint: read are recordings, pprof profiles, folded text and pages of gosym
+  gosym: hint: read are recordings, perf.data, pprof profiles, folded text and pages of gosym
   [1]
 
   $ : > empty.raw; gosym report empty.raw
