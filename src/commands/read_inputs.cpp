@@ -311,6 +311,10 @@ Result<Inputs> read_inputs(const std::vector<std::string>& inputs, const std::st
   return result;
 }
 
+bool is_recording(std::string_view begin) {
+  return begin.starts_with(raw::kMagic) || perf_data::is_perf_data(begin);
+}
+
 std::vector<RecordedEvent> events_of(const Inputs& inputs) {
   std::vector<RecordedEvent> events;
   auto add = [&](const RecordingInfo& info) {

@@ -3,6 +3,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "exchange/input_kind.h"
@@ -46,6 +47,9 @@ struct Inputs {
 // that compare one `side` is read; an error if others are asked for it.
 Result<Inputs> read_inputs(const std::vector<std::string>& inputs, const std::string& event,
                            const DebugFileOptions& where, std::optional<Side> side = {});
+
+// True for what a recording begins with, of gosym or of perf.
+bool is_recording(std::string_view begin);
 
 // The events of all of them.
 std::vector<RecordedEvent> events_of(const Inputs& inputs);

@@ -19,13 +19,13 @@
 #include "commands/load_profile.h"
 #include "commands/needs.h"
 #include "commands/page_sources.h"
+#include "commands/read_inputs.h"
 #include "commands/report_notes.h"
 #include "commands/report_options.h"
 #include "commands/terminal.h"
 #include "confine/parser.h"
 #include "output/output_file.h"
 #include "output/text.h"
-#include "raw/format.h"
 #include "view/frame_keys.h"
 #include "view/recursion.h"
 
@@ -38,7 +38,7 @@ Result<> check_output(const std::string& path) {
   if (path == "-")
     return Ok{};
   auto file = MappedFile::open(path);
-  if (file && as_text((*file)->bytes()).starts_with(raw::kMagic))
+  if (file && is_recording(as_text((*file)->bytes())))
     return errorf("'{}' is a recording: gosym does not overwrite it with a profile", path)
         .with_hint("name another file for the output")
         .with_exit_status(kUsage);

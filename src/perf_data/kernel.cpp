@@ -1,8 +1,12 @@
 #include "perf_data/kernel.h"
 
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <iterator>
+#include <optional>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/mapped_file.h"
@@ -48,32 +52,59 @@ bool is_of_this_start(const Header& header, const FilePlaces& places) {
   return recorded - start + kUsual < 2 * kUsual;
 }
 
+// "ffffffffc0201000 t name<TAB>[module]"
 struct Line {
   uint64_t address = 0;
-  std::string_view name;
-  std::string_view module;
+  std::string_view text;  // all of it
+  bool is_kept = false;
+
+  char type() const { return rest(0)[0]; }
+  std::string_view name() const { return rest(2); }
+  std::string_view module() const {
+    size_t bracket = text.rfind('[');
+    std::string_view found = bracket == text.npos ? "" : text.substr(bracket + 1);
+    return found.substr(0, found.find(']'));
+  }
+
+private:
+  std::string_view rest(size_t skipped) const {
+    return text.substr(text.find(' ') + 1 + skipped);
+  }
 };
 
-// "ffffffffc0201000 t name<TAB>[module]"
-std::optional<Line> read_line(std::string_view line) {
-  auto address = parse_hex(take_word(line));
-  take_word(line);  // the type
-  Line read = {
-      .address = address.value_or(0), .name = take_word(line), .module = take_word(line)};
-  if (!address || read.name.empty())
+// None of what is no code.
+std::optional<Line> read_line(std::string_view text) {
+  size_t space = text.find(' ');
+  constexpr size_t kTypeAndName = 3;
+  if (space == text.npos || text.size() - space <= kTypeAndName)
     return std::nullopt;
-  if (read.module.size() > 2)
-    read.module = read.module.substr(1, read.module.size() - 2);
-  return read;
+  auto address = parse_hex(text.substr(0, space));
+  Line line = {.address = address.value_or(0), .text = text};
+  bool is_code = std::string_view("tTwW").find(line.type()) != std::string_view::npos;
+  return address && is_code ? std::optional(line) : std::nullopt;
 }
 
 // Modules may have come and gone, and BPF programs tell of themselves.
 bool is_where_it_was(const Line& line, const KernelPlaces& places) {
-  if (line.module.empty())
+  std::string_view name = line.module();
+  if (name.empty())
     return true;
-  auto module = places.modules.find(line.module);
+  auto module = places.modules.find(name);
   return module != places.modules.end() && line.address >= module->second.start &&
          line.address < module->second.limit;
+}
+
+// Keeps those of the function that an address is in, and where the next one begins.
+void keep(std::vector<Line>& lines, uint64_t address) {
+  auto next = std::ranges::upper_bound(lines, address, {}, &Line::address);
+  if (next == lines.begin())
+    return;
+  auto same = std::ranges::lower_bound(lines.begin(), next, std::prev(next)->address, {},
+                                       &Line::address);
+  for (auto line = same; line != next; ++line)
+    line->is_kept = true;
+  if (next != lines.end())
+    next->is_kept = true;
 }
 
 }  // namespace
@@ -99,29 +130,33 @@ bool is_running(const Header& header, const FilePlaces& places) {
   return notes && recorded->is_of(elf::build_ids(as_bytes(*notes)).gnu);
 }
 
-Result<std::string> kernel_symbols(const RunningKernel& kernel, const KernelPlaces& places) {
+Result<std::string> kernel_symbols(const RunningKernel& kernel, const KernelPlaces& places,
+                                   const KernelAddresses& addresses) {
   if (!kernel.symbols)
     return Error("it is not looked for here");
+  lseek(kernel.symbols.get(), 0, SEEK_SET);  // another recording may have read them
   std::string all = read_kernel_symbols(kernel.symbols.get());
-  std::string kept;
-  bool is_there = false;
-  bool is_hidden = false;
-  for (std::string_view rest = all; !rest.empty();) {
-    std::string_view text = take_line(rest);
-    auto line = read_line(text);
-    if (!line || !is_where_it_was(*line, places))
-      continue;
-    bool is_asked = line->name == places.symbol && line->module.empty();
-    is_there |= is_asked && line->address == places.symbol_address;
-    is_hidden |= is_asked && line->address == 0;
-    kept.append(text).append("\n");
-  }
-  if (is_hidden)
+  std::vector<Line> lines;
+  for (std::string_view rest = all; !rest.empty();)
+    if (auto line = read_line(take_line(rest)); line && is_where_it_was(*line, places))
+      lines.push_back(*line);
+  auto first = std::ranges::find(lines, places.symbol, &Line::name);
+  if (first != lines.end() && first->address == 0)
     return Error("/proc/kallsyms hides addresses from this user");
-  if (!is_there)
+  if (first == lines.end() || first->address != places.symbol_address)
     return Error(places.symbol.empty()
                      ? "perf did not write where the kernel lay"
                      : "it lay elsewhere, before the machine was started anew");
+  std::ranges::stable_sort(lines, {}, &Line::address);
+  // Callers are named by the address before that to which is returned.
+  for (uint64_t address : addresses) {
+    keep(lines, address);
+    keep(lines, address - std::min<uint64_t>(address, 1));
+  }
+  std::string kept;
+  for (const Line& line : lines)
+    if (line.is_kept)
+      kept.append(line.text).append("\n");
   return kept;
 }
 

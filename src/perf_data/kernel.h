@@ -1,5 +1,7 @@
 #pragma once
 
+#include <tsl/robin_set.h>
+
 #include <map>
 #include <string>
 
@@ -32,8 +34,11 @@ inline constexpr std::string_view kKernelPath = "[kernel.kallsyms]";
 // release and clock, which began when the machine was started.
 bool is_running(const Header& header, const FilePlaces& places);
 
-// The symbols of the kernel that runs as lines of /proc/kallsyms, if they lay where they do
-// now; else why not.
-Result<std::string> kernel_symbols(const RunningKernel& kernel, const KernelPlaces& places);
+using KernelAddresses = tsl::robin_set<uint64_t>;
+
+// The symbols of the kernel that runs for these addresses, as lines of /proc/kallsyms, if they
+// lay where they do now; else why not.
+Result<std::string> kernel_symbols(const RunningKernel& kernel, const KernelPlaces& places,
+                                   const KernelAddresses& addresses);
 
 }  // namespace gosym::perf_data

@@ -148,6 +148,9 @@ private:
   static size_t bytes_of(const Sample& sample) {
     return sizeof(Held) + 8 * (sample.kernel_stack.size() + sample.user_stack.size()) + 64;
   }
+  uint64_t memory_beside() const {
+    return images_.memory() + stacks_.memory() + held_bytes_ + 32 * kernel_addresses_.size();
+  }
   void leave_out(std::string problem);
   void set_info();
   void set_times(const FilePlaces& places);
@@ -161,6 +164,7 @@ private:
   Chunks chunks_;
   Images images_;
   KernelPlaces kernel_places_;
+  KernelAddresses kernel_addresses_;  // of samples
   ProcessStacks stacks_;
   std::unordered_map<uint64_t, const EventAttr*> attr_of_id_;
   bool has_begun_ = false;         // samples have come: the events are known
@@ -175,7 +179,6 @@ private:
   std::map<uint64_t, Throttling> throttling_;                  // by the number of a counter
   uint64_t lost_records_ = 0;
   uint64_t lost_samples_ = 0;
-  bool has_kernel_samples_ = false;
   bool has_trace_ = false;
   std::set<uint32_t> sampled_;  // processes
   std::set<uint32_t> makers_;   // of code in memory
@@ -208,7 +211,7 @@ Result<ReadFile> Conversion::run(const FilePlaces& places, const RunningKernel& 
   recording_.images = std::move(images_).find(header_.build_ids, places, unchecked);
   if (auto events = raw::read_events(recording_, recording_.memory); !events)
     return std::move(events).error();
-  if (has_kernel_samples_)
+  if (!kernel_addresses_.empty())
     name_kernel(kernel, places);
   if (is_running(header_, places))
     recording_.vdso = kernel.vdso;
@@ -238,8 +241,7 @@ Result<> Conversion::read_records(Records records, bool is_for_stacks) {
       continue;
     if (auto taken = take(*record); !taken)
       return taken;
-    if (recording_.memory + images_.memory() + stacks_.memory() + held_bytes_ >
-        recording_.memory_budget)
+    if (recording_.memory + memory_beside() > recording_.memory_budget)
       return raw::out_of_budget(recording_);
   }
   if (!is_for_stacks)
@@ -405,7 +407,7 @@ void Conversion::add(Sample sample, const EventAttr& attr) {
                           : StackEnd::kRoot;
   first_time_ = std::min(first_time_, sample.time);
   last_time_ = std::max(last_time_, sample.time);
-  has_kernel_samples_ |= !sample.kernel_stack.empty();
+  kernel_addresses_.insert(sample.kernel_stack.begin(), sample.kernel_stack.end());
   if (counts_.size() >= raw::kMaxCpus)
     recorded.cpu = 0;  // no machine has so many
   CpuCounts& counts = counts_[{recorded.cpu, recorded.event}];
@@ -552,7 +554,7 @@ void Conversion::name_kernel(const RunningKernel& kernel, const FilePlaces& plac
             : "kernel code has no names: perf wrote no build id of the kernel");
     return;
   }
-  auto symbols = kernel_symbols(kernel, kernel_places_);
+  auto symbols = kernel_symbols(kernel, kernel_places_, kernel_addresses_);
   if (symbols)
     recording_.kernel_symbols = *std::move(symbols);
   else

@@ -176,8 +176,11 @@ def streams_and_views():
         done = subprocess.run([GOSYM, "report", "-"], stdin=stream, capture_output=True, text=True)
     assert done.returncode == 0 and "main.fetchData" in done.stdout, done
     assert re.search(r"read .*a perf\.data file of perf \d", done.stdout), done.stdout
-    told = gosym("diff", data, recorded("-g")).out
-    assert "main.fetchData" in told, told
+    told = gosym("diff", recorded("-g"), recorded("-g", "--buildid-mmap"))
+    assert "main.fetchData" in told.out and "kernel code" not in told.err, told
+    assert "main.go" in gosym("annotate", data, "main.main").out
+    kept = gosym("report", data, "--pprof", data, check=False)
+    assert kept.status == 2 and "does not overwrite" in kept.err, kept
     refused = gosym("archive", recorded("-g"), check=False)
     assert refused.status != 0 and "perf.data" in refused.err, refused
 

@@ -14,10 +14,10 @@
 #include "commands/foreign_words.h"
 #include "commands/load_profile.h"
 #include "commands/name_option.h"
+#include "commands/read_inputs.h"
 #include "commands/report_notes.h"
 #include "commands/terminal.h"
 #include "confine/parser.h"
-#include "raw/format.h"
 #include "symbolize/find_functions.h"
 #include "symbolize/recorded_file.h"
 
@@ -211,11 +211,11 @@ Result<int> annotate_recording(const AnnotateOptions& options, const DebugFileOp
   return kSuccess;
 }
 
-bool is_recording(const std::string& path) {
+bool is_of_samples(const std::string& path) {
   if (path == "-")
     return true;
   auto file = MappedFile::open(path);
-  return file && as_text((*file)->bytes()).starts_with(raw::kMagic);
+  return file && is_recording(as_text((*file)->bytes()));
 }
 
 Result<int> run_annotate(AnnotateOptions options) {
@@ -232,7 +232,7 @@ Result<int> run_annotate(AnnotateOptions options) {
       pager_command());
   if (!confined)
     return std::move(confined).error();
-  if (!has_input || is_recording(options.input))
+  if (!has_input || is_of_samples(options.input))
     return annotate_recording(options, *files);
   auto status = annotate_binary(options, *files);
   if (!status)
