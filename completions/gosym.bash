@@ -56,7 +56,7 @@ _gosym() {
   COMPREPLY=()
 
   if [ "$COMP_CWORD" -eq 1 ]; then
-    _gosym_words "record report top diff goroutines heap archive inspect resolve annotate doctor help -h --help --version --licenses"
+    _gosym_words "record report top diff goroutines heap archive index inspect resolve annotate doctor help -h --help --version --licenses"
     return
   fi
 
@@ -97,6 +97,9 @@ _gosym() {
     archive)
       options="-h --help --archive-data --symfs -q --quiet"
       ;;
+    index)
+      options="-h --help -o --output --store -q --quiet --debug-dir --symfs --debuginfod --no-debuginfod"
+      ;;
     inspect)
       options="-h --help --build-info --check --files --function --functions --header --json
         --module-data --sections --sort --debug-dir --symfs --debuginfod --no-debuginfod"
@@ -120,7 +123,7 @@ _gosym() {
       ;;
     doctor) options="-h --help" ;;
     help)
-      _gosym_words "record report top diff goroutines heap archive inspect resolve annotate doctor"
+      _gosym_words "record report top diff goroutines heap archive index inspect resolve annotate doctor"
       return
       ;;
     *) return ;;
@@ -186,7 +189,7 @@ _gosym() {
       _gosym_words "short full none"
       ;;
     report:--debug-dir | report:--symfs | archive:--symfs | resolve:--debug-dir | \
-      resolve:--symfs | annotate:--debug-dir | annotate:--symfs | annotate:--source | \
+      resolve:--symfs | index:--store | index:--debug-dir | index:--symfs | annotate:--debug-dir | annotate:--symfs | annotate:--source | \
       report:--source)
       _gosym_folders
       ;;

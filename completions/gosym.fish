@@ -1,6 +1,6 @@
 # fish completion for gosym
 
-set -l commands record report top diff goroutines heap archive inspect resolve annotate doctor help
+set -l commands record report top diff goroutines heap archive index inspect resolve annotate doctor help
 complete -c gosym -n "not __fish_seen_subcommand_from $commands" -f
 complete -c gosym -n "not __fish_seen_subcommand_from $commands" -s h -l help -d "Show help"
 complete -c gosym -n "not __fish_seen_subcommand_from $commands" -l version -d "Show the version"
@@ -10,9 +10,10 @@ complete -c gosym -n "not __fish_seen_subcommand_from $commands" -a report -d "S
 complete -c gosym -n "not __fish_seen_subcommand_from $commands" -a top -d "Show what uses the CPU now"
 complete -c gosym -n "not __fish_seen_subcommand_from $commands" -a diff -d "Show what changed between two recordings"
 complete -c gosym -n "not __fish_seen_subcommand_from $commands" -a archive -d "Put the files that were sampled into a recording"
+complete -c gosym -n "not __fish_seen_subcommand_from $commands" -a index -d "Write the names of a binary's code as GSYM"
 complete -c gosym -n "not __fish_seen_subcommand_from $commands" -a inspect -d "Tell what symbol information is in a binary"
 complete -c gosym -n "not __fish_seen_subcommand_from $commands" -a help -d "Show help of a command"
-complete -c gosym -f -n "__fish_seen_subcommand_from help" -a "record report top diff goroutines heap archive inspect resolve annotate doctor"
+complete -c gosym -f -n "__fish_seen_subcommand_from help" -a "record report top diff goroutines heap archive index inspect resolve annotate doctor"
 complete -c gosym -n "not __fish_seen_subcommand_from $commands" -a goroutines -d "Show where goroutines wait"
 complete -c gosym -n "not __fish_seen_subcommand_from $commands" -a heap -d "Show who allocated memory"
 complete -c gosym -n "not __fish_seen_subcommand_from $commands" -a resolve -d "Name the code at addresses of a binary or a process"
@@ -184,6 +185,16 @@ complete -c gosym -n $archive -s h -l help -d "Show help"
 complete -c gosym -n $archive -l archive-data -x -a "yes no" -d "Keep files with their data"
 complete -c gosym -n $archive -l symfs -x -a "(__fish_complete_directories)" -d "Take all files from below here"
 complete -c gosym -n $archive -s q -l quiet -d "Print errors only"
+
+set -l index "__fish_seen_subcommand_from index"
+complete -c gosym -n $index -s h -l help -d "Show help"
+complete -c gosym -n $index -s o -l output -r -F -d "File to write"
+complete -c gosym -n $index -l store -x -a "(__fish_complete_directories)" -d "Write it by build id below here"
+complete -c gosym -n $index -s q -l quiet -d "Print warnings and errors only"
+complete -c gosym -n $index -l debug-dir -x -a "(__fish_complete_directories)" -d "Where debug files are"
+complete -c gosym -n $index -l symfs -x -a "(__fish_complete_directories)" -d "Take all files from below here"
+complete -c gosym -n $index -l debuginfod -d "Fetch missing debug files"
+complete -c gosym -n $index -l no-debuginfod -d "Fetch nothing"
 
 set -l inspect "__fish_seen_subcommand_from inspect"
 complete -c gosym -n $inspect -s h -l help -d "Show help"

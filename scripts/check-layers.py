@@ -11,6 +11,7 @@ SEES = {  # layer, a directory of src/: those it may include besides itself
     "model": "base",
     "elf": "base model",
     "go": "base model elf",
+    "gsym": "base model",
     "dwarf": "base model elf",
     "code": "base model",
     "proc": "base",
@@ -19,7 +20,7 @@ SEES = {  # layer, a directory of src/: those it may include besides itself
     "exchange": "base model profile page",
     "images": "base confine model elf go dwarf profile",
     "unwind": "base model elf go dwarf profile images",
-    "symbolize": "base model elf go dwarf proc profile raw images unwind",
+    "symbolize": "base model elf go dwarf gsym proc profile raw images unwind",
     "record": "base confine model elf go dwarf proc raw unwind",
     "perf_data": "base model elf raw images record",
     "goroutine": "base model elf go proc record",
@@ -29,8 +30,8 @@ SEES = {  # layer, a directory of src/: those it may include besides itself
     "page": "base model profile view",
     "output": "base model profile view page",
     "browser": "base model profile view output",
-    "commands": "base confine model elf go dwarf code proc profile raw exchange images symbolize record perf_data goroutine"
-                " heap live view output browser",
+    "commands": "base confine model elf go dwarf gsym code proc profile raw exchange images symbolize record perf_data"
+                " goroutine heap live view output browser",
 }
 
 source = pathlib.Path(__file__).resolve().parent.parent / "src"

@@ -15,6 +15,7 @@ Command make_heap();
 Command make_diff();
 Command make_archive();
 Command make_inspect();
+Command make_index();
 Command make_resolve();
 Command make_annotate();
 Command make_doctor();

@@ -37,13 +37,6 @@ std::string urls_of_system() {
   return urls;
 }
 
-std::string check_directory(const std::string& path) {
-  std::error_code failed;
-  if (std::filesystem::is_directory(path, failed))
-    return {};
-  return fmt::format("'{}' is not a directory", printable(path));
-}
-
 // They lie below --symfs, which may be given after them.
 Result<> check_debug_dirs(const DebugOptions& options) {
   for (const std::string& path : options.debug_dirs) {
@@ -75,6 +68,13 @@ Result<std::string> server_urls(const DebugOptions& options) {
 }
 
 }  // namespace
+
+std::string check_directory(const std::string& path) {
+  std::error_code failed;
+  if (std::filesystem::is_directory(path, failed))
+    return {};
+  return fmt::format("'{}' is not a directory", printable(path));
+}
 
 Option symfs_option(std::string& symfs) {
   return {.names = "--symfs",

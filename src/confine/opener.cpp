@@ -33,7 +33,15 @@ constexpr int kOpenerCount = 3;
 // A disk that has to start takes that long, and a server of files that is started again.
 constexpr int kFilePatience = 5'000;  // ms
 
-enum class FileCall : uint32_t { kOpen, kAccess, kStatus, kLongStatus, kRename, kUnlink };
+enum class FileCall : uint32_t {
+  kOpen,
+  kAccess,
+  kStatus,
+  kLongStatus,
+  kRename,
+  kUnlink,
+  kMakeFolder
+};
 
 // With a descriptor: the directory that the path starts at, or, where the path is empty, the
 // file itself.
@@ -78,6 +86,28 @@ bool is_export(std::string_view path) {
   size_t dot = path.find('.');
   return path.starts_with(kBegin) && dot != path.npos && path.find('/') == path.npos &&
          is_digits(path.substr(kBegin.size(), dot - kBegin.size()));
+}
+
+// The path behind DIR/.build-id/ of a store; empty if it is elsewhere.
+std::string_view inside_store(const NamedFiles& files, std::string_view path) {
+  constexpr std::string_view kFolder = "/.build-id/";
+  for (const std::string& store : files.stores)
+    if (path.starts_with(store) && path.substr(store.size()).starts_with(kFolder))
+      return path.substr(store.size() + kFolder.size());
+  return {};
+}
+
+bool is_hex(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789abcdef") == text.npos;
+}
+
+// "xx/yyyy.gsym".
+bool is_index(std::string_view inside) {
+  constexpr std::string_view kEnd = ".gsym";
+  constexpr size_t kFolder = 3;
+  return inside.size() > kFolder && inside[2] == '/' && is_hex(inside.substr(0, 2)) &&
+         inside.ends_with(kEnd) &&
+         is_hex(inside.substr(kFolder, inside.size() - kFolder - kEnd.size()));
 }
 
 bool begins_as_elf(const UniqueFd& file) {
@@ -202,6 +232,11 @@ private:
         done = refuse_unless(!base && is_draft_of_output(files_, request.path)) &&
                        unlink(request.path) == 0
                    ? 0
+                   : -1;
+        break;
+      case FileCall::kMakeFolder:
+        done = refuse_unless(!base && is_folder_of_store(files_, request.path))
+                   ? mkdir(request.path, request.mode & 0777)
                    : -1;
         break;
     }
@@ -404,6 +439,12 @@ bool understand(const CallMade& made, Understood& call) {
     set_path(call, kHere, path);
     return true;
   };
+  auto make_folder = [&](uint64_t path, uint64_t mode) {
+    request.ask = FileCall::kMakeFolder;
+    request.mode = static_cast<uint32_t>(mode);
+    set_path(call, kHere, path);
+    return true;
+  };
   switch (made.number) {
     case SYS_openat:
       return open_with(a[0], a[1], a[2], a[3]);
@@ -429,6 +470,8 @@ bool understand(const CallMade& made, Understood& call) {
       return rename_to(a[1], a[3]);
     case SYS_unlinkat:
       return unlink_of(a[1]);
+    case SYS_mkdirat:
+      return make_folder(a[1], a[2]);
 #if defined(__x86_64__)
     case SYS_open:
       return open_with(kHere, a[0], a[1], a[2]);
@@ -442,6 +485,8 @@ bool understand(const CallMade& made, Understood& call) {
       return rename_to(a[0], a[1]);
     case SYS_unlink:
       return unlink_of(a[0]);
+    case SYS_mkdir:
+      return make_folder(a[0], a[1]);
 #endif
     default:
       return false;
@@ -520,7 +565,14 @@ bool is_named_input(const NamedFiles& files, std::string_view path) {
 
 bool is_output(const NamedFiles& files, std::string_view path) {
   return std::ranges::find(files.outputs, path) != files.outputs.end() ||
-         (files.has_exports && is_export(path));
+         (files.has_exports && is_export(path)) || is_index(inside_store(files, path));
+}
+
+bool is_folder_of_store(const NamedFiles& files, std::string_view path) {
+  constexpr std::string_view kFolder = "/.build-id";
+  auto is_it = [&](const std::string& store) { return path == store + std::string(kFolder); };
+  std::string_view inside = inside_store(files, path);
+  return std::ranges::any_of(files.stores, is_it) || (inside.size() == 2 && is_hex(inside));
 }
 
 bool is_draft_of_output(const NamedFiles& files, std::string_view draft,

@@ -14,8 +14,9 @@
 //   to read   what the user named, and what lies below it; ELF files; what others than its
 //             owner and group may read; files whose name ends as that of a source does. In
 //             /proc, nothing, or what everybody may read
-//   to write  the outputs that the user named, by way of PATH.NUMBER.tmp, and files without a
-//             name in a directory for such
+//   to write  the outputs that the user named, by way of PATH.NUMBER.tmp, indexes in a store
+//             likewise, with the folders around them, and files without a name in a directory
+//             for such
 //
 // There are several openers: one that a file system does not answer is left behind.
 
@@ -26,6 +27,8 @@ struct NamedFiles {
   std::vector<std::string> inputs = {};  // files, and directories of such
   std::vector<std::string> roots = {};   // directories of files that he did not name
   std::vector<std::string> outputs = {};
+  // Directories of files by build id: indexes are written there, DIR/.build-id/xx/yyyy.gsym.
+  std::vector<std::string> stores = {};
   bool has_exports = false;    // gosym-1.svg and the like, here
   bool has_processes = false;  // what /proc tells everybody
 };
@@ -44,6 +47,7 @@ bool may_be_code(const UniqueFd& file);
 // The kinds of paths above, for tests.
 bool is_named_input(const NamedFiles& files, std::string_view path);
 bool is_output(const NamedFiles& files, std::string_view path);
+bool is_folder_of_store(const NamedFiles& files, std::string_view path);
 bool is_draft_of_output(const NamedFiles& files, std::string_view draft,
                         std::string_view output = {});
 bool is_named_as_source(std::string_view path);

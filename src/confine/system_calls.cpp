@@ -199,7 +199,7 @@ constexpr int kWithPaths[] = {SCMP_SYS(open),     SCMP_SYS(openat),    SCMP_SYS(
                               SCMP_SYS(access),   SCMP_SYS(faccessat), SCMP_SYS(faccessat2),
                               SCMP_SYS(stat),     SCMP_SYS(lstat),     SCMP_SYS(rename),
                               SCMP_SYS(renameat), SCMP_SYS(renameat2), SCMP_SYS(unlink),
-                              SCMP_SYS(unlinkat)};
+                              SCMP_SYS(unlinkat), SCMP_SYS(mkdir),     SCMP_SYS(mkdirat)};
 // The rest of those that a rule above lets through where there is no path.
 constexpr Harmless kWithPathsIf[] = {{SCMP_SYS(newfstatat), 3, AT_EMPTY_PATH, 0},
                                      {SCMP_SYS(statx), 2, AT_EMPTY_PATH, 0}};
@@ -317,6 +317,9 @@ constexpr Harmless kOfKeeping[] = {{SCMP_SYS(bpf), 0, kInt, BPF_MAP_CREATE},
                                    {SCMP_SYS(bpf), 0, kInt, BPF_MAP_GET_NEXT_KEY}};
 constexpr int kSamplingOthers[] = {SCMP_SYS(perf_event_open), SCMP_SYS(pidfd_send_signal)};
 
+// One who opens files makes the folders of a store.
+constexpr int kOfOpening[] = {SCMP_SYS(mkdir), SCMP_SYS(mkdirat)};
+
 // One who starts processes that look into others: what he, or they, need of the above.
 constexpr int kOfStarting[] = {SCMP_SYS(fork),   SCMP_SYS(vfork),
                                SCMP_SYS(kill),   SCMP_SYS(process_vm_readv),
@@ -366,6 +369,8 @@ std::span<const int> exceptions_of(CallFilter wanted) {
     return kOfStarting;
   if (wanted == CallFilter::kFetching)
     return kStartProgram;
+  if (wanted == CallFilter::kOpening)
+    return kOfOpening;
   return wanted == CallFilter::kRecording ? std::span<const int>(kOfRecording)
                                           : std::span<const int>();
 }

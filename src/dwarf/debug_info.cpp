@@ -330,18 +330,21 @@ const DebugInfo::UnitRange* DebugInfo::range_at(uint64_t address) const {
 
 Unit* DebugInfo::unit_at(ImageAddress address) {
   const UnitRange* range = range_at(to_integer(address));
-  if (range == nullptr)
-    return nullptr;
-  if (auto known = session_->units.find(range->unit); known != session_->units.end())
+  return range == nullptr ? nullptr : open_unit(range->unit);
+}
+
+// By the offset of its DIE.
+Unit* DebugInfo::open_unit(Dwarf_Off offset) {
+  if (auto known = session_->units.find(offset); known != session_->units.end())
     return known->second.get();
   if (session_->kept > kMaxKept && !open_session())
     return nullptr;
   Dwarf_Die own;
   CodeUnit code;
-  if (dwarf_offdie(session_->dwarf, range->unit, &own) == nullptr || !find_code(own.cu, code))
+  if (dwarf_offdie(session_->dwarf, offset, &own) == nullptr || !find_code(own.cu, code))
     return nullptr;
   auto unit = read_unit(code);
-  return (session_->units[range->unit] = std::move(unit)).get();
+  return (session_->units[offset] = std::move(unit)).get();
 }
 
 std::unique_ptr<Unit> DebugInfo::read_unit(CodeUnit& code) {
@@ -477,6 +480,15 @@ Position DebugInfo::call_position(Unit& unit, Dwarf_Die& inlined) {
           static_cast<uint32_t>(std::min<Dwarf_Word>(line, UINT32_MAX))};
 }
 
+// All calls inlined into a function of the unit, if they have not been read.
+void DebugInfo::read_inlined(Unit& unit, Dwarf_Die function) {
+  auto [inlined, is_new] = unit.inlined.try_emplace(function.addr);
+  if (!is_new)
+    return;
+  inlined.value() = read_inlined_calls(function, unit.ranges, session_->left);
+  session_->kept += inlined->second.size() * sizeof(Unit::InlinedCall);
+}
+
 // The function at an address and the calls inlined there, outermost first; empty if there is
 // none.
 std::vector<Dwarf_Die> DebugInfo::scopes_at(Unit& unit, uint64_t address) {
@@ -484,13 +496,44 @@ std::vector<Dwarf_Die> DebugInfo::scopes_at(Unit& unit, uint64_t address) {
   if (function == nullptr)
     return {};
   std::vector<Dwarf_Die> scopes = {function->die};
-  auto [inlined, is_new] = unit.inlined.try_emplace(function->die.addr);
-  if (is_new) {
-    inlined.value() = read_inlined_calls(function->die, unit.ranges, session_->left);
-    session_->kept += inlined->second.size() * sizeof(Unit::InlinedCall);
-  }
-  add_calls_at(address, inlined->second, scopes);
+  read_inlined(unit, function->die);
+  add_calls_at(address, unit.inlined.at(function->die.addr), scopes);
   return scopes;
+}
+
+void DebugInfo::add_edges(Unit& unit, uint64_t begin, uint64_t end,
+                          std::vector<uint64_t>& edges) {
+  auto add = [&](uint64_t from, uint64_t to) {
+    if (from < end && to > begin)
+      edges.insert(edges.end(), {from, to});
+  };
+  for (const Unit::Function& function : unit.functions) {
+    if (function.begin >= end || function.end <= begin)
+      continue;
+    add(function.begin, function.end);
+    read_inlined(unit, function.die);
+    for (const Unit::InlinedCall& call : unit.inlined.at(function.die.addr))
+      add(call.begin, call.end);
+  }
+  if (unit.lines != nullptr)
+    unit.lines->add_edges(begin, end, edges);
+}
+
+// Each unit is asked once, and before the next is read, which may drop it.
+void DebugInfo::add_edges(uint64_t begin, uint64_t end, std::vector<uint64_t>& edges) {
+  std::unordered_set<Dwarf_Off> asked;
+  auto after = std::ranges::lower_bound(ranges_, end, {}, &UnitRange::begin);
+  for (auto range = after; range != ranges_.begin();) {
+    if (--range; range->max_end <= begin)
+      return;
+    if (range->end <= begin)
+      continue;
+    edges.insert(edges.end(), {range->begin, range->end});
+    if (!asked.insert(range->unit).second)
+      continue;
+    if (Unit* unit = open_unit(range->unit))
+      add_edges(*unit, begin, end, edges);
+  }
 }
 
 bool DebugInfo::find(ImageAddress address, std::vector<Call>& calls) {

@@ -56,6 +56,8 @@ public:
   // The line of an address, also where no function is known: of assembly, say. None where
   // functions may be known to a part that is missing: it may be of an inlined one.
   Position find_position(ImageAddress address);
+  // Appends where within [begin, end) the answers of both may change.
+  void add_edges(uint64_t begin, uint64_t end, std::vector<uint64_t>& edges);
   // Whether units were split off to other files, there or not.
   bool has_split_units() const { return split_units_ > 0; }
   // Whether some of it was not read any more, because it is nested or shared so much that to
@@ -96,8 +98,11 @@ private:
   bool read_unit_ranges();
   const UnitRange* range_at(uint64_t address) const;
   Unit* unit_at(ImageAddress address);
+  Unit* open_unit(Dwarf_Off offset);
   std::unique_ptr<Unit> read_unit(CodeUnit& code);
   const LineTable* line_table(Dwarf* dwarf, Dwarf_Word offset);
+  void read_inlined(Unit& unit, Dwarf_Die function);
+  void add_edges(Unit& unit, uint64_t begin, uint64_t end, std::vector<uint64_t>& edges);
   std::vector<Dwarf_Die> scopes_at(Unit& unit, uint64_t address);
   Position call_position(Unit& unit, Dwarf_Die& inlined);
   std::string_view name_of(Dwarf_Die& function);

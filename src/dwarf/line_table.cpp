@@ -301,6 +301,20 @@ const LineTable::Row* LineTable::find(uint64_t address) const {
   return &*std::prev(std::ranges::upper_bound(rows, address, {}, &Row::address));
 }
 
+void LineTable::add_edges(uint64_t begin, uint64_t end, std::vector<uint64_t>& edges) const {
+  for (const Sequence& sequence : sequences_) {
+    if (sequence.begin >= end)
+      return;
+    if (sequence.end <= begin)
+      continue;
+    auto rows = std::span(rows_).subspan(sequence.first_row, sequence.row_count);
+    auto row = std::ranges::lower_bound(rows, begin, {}, &Row::address);
+    for (; row != rows.end() && row->address < end; row++)
+      edges.push_back(row->address);
+    edges.push_back(sequence.end);
+  }
+}
+
 std::string LineTable::path(uint64_t file, std::string_view base) const {
   std::string_view name = file < files_.size() ? files_[file].name : "";
   if (name.empty() || name.starts_with('/') || name.starts_with('<'))

@@ -73,6 +73,9 @@ public:
   // The row that an address belongs to; null if there is none.
   const Row* find(uint64_t address) const;
 
+  // Appends the places of all rows within [begin, end), and where their sequences end.
+  void add_edges(uint64_t begin, uint64_t end, std::vector<uint64_t>& edges) const;
+
   // The path of a file by its number; empty if there is none. Directories are relative to where
   // the compiler was run, `base`. What is no path is in angle brackets.
   std::string path(uint64_t file, std::string_view base) const;

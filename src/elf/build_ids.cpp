@@ -1,6 +1,7 @@
 #include "elf/build_ids.h"
 
 #include "base/reader.h"
+#include "base/sha256.h"
 
 namespace gosym::elf {
 
@@ -78,6 +79,11 @@ BuildIds build_ids(Bytes notes) {
   BuildIds ids;
   read_notes(notes, ByteOrder::kLittle, ids);
   return ids;
+}
+
+std::string store_id(const BuildIds& ids) {
+  constexpr size_t kUsualSize = 20;
+  return !ids.gnu.empty() || ids.go.empty() ? ids.gnu : sha256(ids.go).substr(0, kUsualSize);
 }
 
 }  // namespace gosym::elf

@@ -25,6 +25,11 @@ BuildIds build_ids(const Image& image);
 // Those in notes that are no part of a file: little-endian.
 BuildIds build_ids(Bytes notes);
 
+// The one id by which stores know a file, as raw bytes: GNU's, or, of a Go program that has
+// none, what Go's linker makes of Go's id for one (-B gobuildid, its default since 1.24): the
+// first 20 bytes of its SHA-256. Empty if there is neither.
+std::string store_id(const BuildIds& ids);
+
 // What build_ids looks at: 1 MiB at most, in all.
 std::vector<FileExtent> note_extents(const Image& image);
 

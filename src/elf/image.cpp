@@ -283,6 +283,34 @@ std::optional<Bytes> Image::contents(std::string_view section_name) const {
   return section ? contents(*section) : std::nullopt;
 }
 
+std::vector<LoadedCode> loaded_code(const Image& image) {
+  constexpr uint64_t kPage = 4096;
+  std::vector<LoadedCode> code;
+  const Segment* first = nullptr;
+  for (const Segment& segment : image.segments) {
+    if (segment.type != PT_LOAD)
+      continue;
+    if (!first)
+      first = &segment;
+    if ((segment.flags & PF_X) == 0)
+      continue;
+    uint64_t address = to_integer(segment.address);
+    if (segment.file_size > 0)
+      code.push_back({segment.offset, segment.file_size, segment.address});
+    else if (&segment == first || address % kPage == 0)
+      code.push_back({address - to_integer(first->address) + first->offset, segment.memory_size,
+                      segment.address});
+  }
+  return code;
+}
+
+std::optional<ImageAddress> Image::code_at_offset(uint64_t offset) const {
+  for (const LoadedCode& code : loaded_code(*this))
+    if (offset - code.offset < code.size)
+      return ImageAddress{to_integer(code.address) + (offset - code.offset)};
+  return std::nullopt;
+}
+
 std::optional<Bytes> Image::loaded_from(ImageAddress address) const {
   for (const Segment& segment : segments) {
     uint64_t offset = to_integer(address) - to_integer(segment.address);

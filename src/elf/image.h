@@ -91,9 +91,23 @@ struct Image {
   std::optional<uint64_t> load_word(ImageAddress address) const;
 
   bool is_executable_at(ImageAddress address) const;
+  // The place to which the kernel loads the code that lies at `offset` in the file; none if it
+  // loads none.
+  std::optional<ImageAddress> code_at_offset(uint64_t offset) const;
   // Whether a segment of code has so many bytes of the file there.
   bool has_code(ImageAddress address, uint64_t size) const;
 };
+
+// Code as the kernel loads it.
+struct LoadedCode {
+  uint64_t offset = 0;  // in the file
+  uint64_t size = 0;
+  ImageAddress address{};
+};
+
+// All that an image has. Debug files made by objcopy have lost the offsets of the binary: there
+// they are those that every linker gives to code that begins a page, or the file.
+std::vector<LoadedCode> loaded_code(const Image& image);
 
 struct AddressRange {
   uint64_t begin = 0;

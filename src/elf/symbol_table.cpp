@@ -250,6 +250,12 @@ void SymbolTable::bound_labels(const std::vector<Section>& code,
   labels_.resize(kept);
 }
 
+void SymbolTable::add_edges(uint64_t begin, uint64_t end, std::vector<uint64_t>& edges) const {
+  auto range = std::ranges::lower_bound(ranges_, begin, std::less_equal(), &Range::end);
+  for (; range != ranges_.end() && range->begin < end; range++)
+    edges.insert(edges.end(), {range->begin, range->end});
+}
+
 std::optional<Symbol> SymbolTable::find(ImageAddress address) const {
   auto next = std::ranges::upper_bound(ranges_, to_integer(address), {}, &Range::begin);
   if (next == ranges_.begin() || std::prev(next)->end <= to_integer(address))

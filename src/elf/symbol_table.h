@@ -68,6 +68,9 @@ public:
   // own symbols may be gone.
   std::optional<Symbol> guess(ImageAddress address) const;
 
+  // Appends where within [begin, end) another function answers than before.
+  void add_edges(uint64_t begin, uint64_t end, std::vector<uint64_t>& edges) const;
+
   const std::vector<Symbol>& functions() const { return functions_; }  // by address
   // By address, one a place; the size is how far each is taken to reach.
   const std::vector<Symbol>& labels() const { return labels_; }

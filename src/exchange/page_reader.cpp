@@ -301,7 +301,7 @@ private:
     for (const auto& [what, number, count] :
          {Cell{"function", at(table.function, i), page_.functions.name.size() + 1},
           Cell{"module", at(table.module, i), mappings_.size() + 1},
-          Cell{"source", at(table.source, i), static_cast<uint64_t>(FrameSource::kGivenGo) + 1},
+          Cell{"source", at(table.source, i), static_cast<uint64_t>(FrameSource::kGsymGo) + 1},
           Cell{"kind", at(table.kind, i), static_cast<uint64_t>(FunctionKind::kInjected) + 1},
           Cell{"reason", at(table.unnamed, i), static_cast<uint64_t>(kLastUnnamed) + 1}})
       if (auto checked = check_reference(what, number, count); !checked)

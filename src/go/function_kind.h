@@ -13,6 +13,9 @@ namespace gosym::go {
 // runtime, but that of wrappers, which is also the largest. 0 if there are no wrappers.
 uint8_t learn_wrapper_id(const Pclntab& table);
 
+// The kind of a function that is no wrapper.
+FunctionKind kind_of_name(std::string_view name);
+
 FunctionKind kind_of(const Pclntab& table, uint8_t wrapper_id, uint8_t id,
                      std::string_view name, std::string_view file);
 

@@ -37,7 +37,7 @@ bool has_other_code(const elf::Image& image, const Identity& wanted) {
 // Why the file is not the one that is looked for; empty if it is.
 std::string difference(const elf::Image& image, const Identity& wanted) {
   if (!wanted.build_id.empty()) {
-    std::string id = elf::build_ids(image).gnu;
+    std::string id = elf::store_id(elf::build_ids(image));
     if (id == wanted.build_id)
       return has_other_code(image, wanted) ? "its code lies elsewhere" : "";
     return fmt::format("build id is {}, not {}", id.empty() ? "none" : hex(id),
@@ -122,10 +122,11 @@ Result<std::optional<DebugFile>> fetch(const Identity& wanted, const std::string
   return file;
 }
 
-// The first that is the one; if none is, the first reason why one was refused.
-Result<std::optional<DebugFile>> open_first(const std::vector<std::string>& candidates,
-                                            const Identity& wanted, const std::string& path,
-                                            const DebugFileOptions& options) {
+// The first that is the one. None if there is none; the first reason why one was refused if
+// that is all there is.
+Result<std::optional<DebugFile>> open_here(const std::vector<std::string>& candidates,
+                                           const Identity& wanted,
+                                           const DebugFileOptions& options) {
   std::optional<Error> refused;
   for (const std::string& candidate : candidates) {
     auto file = open_candidate(candidate, options.symfs, wanted);
@@ -134,20 +135,32 @@ Result<std::optional<DebugFile>> open_first(const std::vector<std::string>& cand
     if (!file && !refused)
       refused = std::move(file).error();
   }
-  auto fetched = fetch(wanted, path, options);
-  if (fetched && !*fetched && refused)
+  if (refused)
     return *std::move(refused);
-  return fetched;
+  return std::optional<DebugFile>();
+}
+
+// Likewise, or else from the servers.
+Result<std::optional<DebugFile>> open_first(const std::vector<std::string>& candidates,
+                                            const Identity& wanted, const std::string& path,
+                                            const DebugFileOptions& options) {
+  auto here = open_here(candidates, wanted, options);
+  if (here && *here)
+    return here;
+  auto fetched = fetch(wanted, path, options);
+  return !fetched || *fetched ? std::move(fetched) : std::move(here);
 }
 
 void add_by_build_id(std::string_view build_id, const DebugFileOptions& options,
-                     std::vector<std::string>& candidates, std::string_view ending = "debug") {
+                     std::vector<std::string>& candidates, std::string_view ending = ".debug") {
   if (build_id.size() < 2)
     return;
-  std::string digits = hex(build_id);
   for (const std::string& dir : options.debug_dirs)
-    candidates.push_back(fmt::format("{}/.build-id/{}/{}.{}", dir, digits.substr(0, 2),
-                                     digits.substr(2), ending));
+    candidates.push_back(fmt::format("{}{}", store_path(dir, build_id), ending));
+}
+
+Identity by_id(const std::string& id) {
+  return {.build_id = id, .crc = 0, .image_path = {}, .image_root = {}, .code = {}};
 }
 
 void add_by_link(std::string_view name, const std::string& image_path,
@@ -200,15 +213,38 @@ Result<std::optional<DebugFile>> open_debug_file(const elf::Image& image,
   return file;
 }
 
-Result<std::optional<DebugFile>> open_debug_file(const std::string& build_id,
-                                                 const std::string& name,
-                                                 const DebugFileOptions& options) {
+std::string store_path(std::string_view directory, std::string_view id) {
+  std::string digits = hex(id);
+  return fmt::format("{}/.build-id/{}/{}", directory, digits.substr(0, 2), digits.substr(2));
+}
+
+Result<std::optional<DebugFile>> open_stored_file(const std::string& id,
+                                                  const DebugFileOptions& options) {
   std::vector<std::string> candidates;
-  add_by_build_id(build_id, options, candidates);
-  return open_first(
-      candidates,
-      {.build_id = build_id, .crc = 0, .image_path = {}, .image_root = {}, .code = {}}, name,
-      options);
+  add_by_build_id(id, options, candidates, "");
+  add_by_build_id(id, options, candidates);
+  return open_here(candidates, by_id(id), options);
+}
+
+Result<StoredIndex> open_stored_index(const std::string& id, const DebugFileOptions& options) {
+  std::vector<std::string> candidates;
+  add_by_build_id(id, options, candidates, ".gsym");
+  for (const std::string& candidate : candidates) {
+    UniqueFd found = find_file(candidate, options.symfs);
+    if (!found)
+      continue;
+    auto file = MappedFile::open(found);
+    if (!file)
+      return std::move(file).error().context(fmt::format("'{}'", printable(candidate)));
+    return StoredIndex{*std::move(file), candidate};
+  }
+  return StoredIndex();
+}
+
+Result<std::optional<DebugFile>> fetch_debug_file(const std::string& id,
+                                                  const std::string& name,
+                                                  const DebugFileOptions& options) {
+  return fetch(by_id(id), name, options);
 }
 
 Result<std::optional<DebugFile>> open_alternate_file(const elf::Image& debug_file,
@@ -220,11 +256,7 @@ Result<std::optional<DebugFile>> open_alternate_file(const elf::Image& debug_fil
   if (!*link)
     return std::optional<DebugFile>();
   const elf::AlternateLink& alternate = **link;
-  Identity wanted{.build_id = std::string(alternate.build_id),
-                  .crc = 0,
-                  .image_path = {},
-                  .image_root = {},
-                  .code = {}};
+  Identity wanted = by_id(std::string(alternate.build_id));
   std::vector<std::string> candidates;
   add_by_alternate_name(alternate.name, without_links(debug_path, options.symfs), options,
                         candidates);
@@ -244,7 +276,7 @@ std::optional<DebugFile> open_package(const elf::Image& image, const std::string
     for (const std::string& dir : options.debug_dirs)
       candidates.push_back(fmt::format("{}/{}.dwp", dir, of));
   }
-  add_by_build_id(elf::build_ids(image).gnu, options, candidates, "dwp");
+  add_by_build_id(elf::build_ids(image).gnu, options, candidates, ".dwp");
   for (const std::string& candidate : candidates) {
     UniqueFd found = find_file(candidate, options.symfs);
     auto file = found ? MappedFile::open(found) : Error("not found");

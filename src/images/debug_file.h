@@ -52,11 +52,26 @@ Result<std::optional<DebugFile>> open_debug_file(const elf::Image& image,
 std::vector<std::string> debug_file_places(const elf::Image& image, const std::string& path,
                                            const DebugFileOptions& options);
 
-// Opens the debug file of an image that is not there, by its build id; `name` is what it was
-// called. Else as above.
-Result<std::optional<DebugFile>> open_debug_file(const std::string& build_id,
-                                                 const std::string& name,
-                                                 const DebugFileOptions& options);
+// For an image that is not there, of the id that stores know it by (elf::store_id): itself, or
+// its debug file, DIR/.build-id/xx/yyyy or yyyy.debug. Else as above.
+Result<std::optional<DebugFile>> open_stored_file(const std::string& id,
+                                                  const DebugFileOptions& options);
+
+// Likewise its index, DIR/.build-id/xx/yyyy.gsym, in the first of the directories that has one.
+// Null if none has.
+struct StoredIndex {
+  std::unique_ptr<MappedFile> file;
+  std::string path;
+};
+Result<StoredIndex> open_stored_index(const std::string& id, const DebugFileOptions& options);
+
+// Likewise its debug file, from the debuginfod servers; `name` is what it was called.
+Result<std::optional<DebugFile>> fetch_debug_file(const std::string& id,
+                                                  const std::string& name,
+                                                  const DebugFileOptions& options);
+
+// "DIR/.build-id/xx/yyyy" for the id xxyyyy, of two bytes at least.
+std::string store_path(std::string_view directory, std::string_view id);
 
 // Opens dwz's alternate file of a debug file that lies at `debug_path`, by its build id. The
 // name in the debug file is tried, then, where that lies in a folder ".dwz", the same place in

@@ -19,7 +19,7 @@ constexpr uint64_t kKernelLimit = UINT64_MAX;
 
 bool is_go(FrameSource source) {
   return source == FrameSource::kPclntab || source == FrameSource::kPclntabDerived ||
-         source == FrameSource::kGivenGo;
+         source == FrameSource::kGivenGo || source == FrameSource::kGsymGo;
 }
 
 std::string_view to_string(FrameSource source) {
@@ -53,6 +53,9 @@ std::string_view to_string(FrameSource source) {
     case FrameSource::kGiven:
     case FrameSource::kGivenGo:
       return "the profile";
+    case FrameSource::kGsym:
+    case FrameSource::kGsymGo:
+      return "gsym";
   }
   assert(false);
   return {};

@@ -101,6 +101,8 @@ enum class FrameSource : uint8_t {
   kPerfMap,
   kGiven,    // a profile that was read has it
   kGivenGo,  // the same, of a Go function
+  kGsym,     // an index that was made of the file
+  kGsymGo,   // the same, of a Go program
 };
 std::string_view to_string(FrameSource source);
 bool is_go(FrameSource source);

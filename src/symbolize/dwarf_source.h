@@ -17,6 +17,10 @@ public:
   FrameSource kind() const override { return FrameSource::kDwarf; }
   bool find(ImageAddress address, std::vector<Call>& calls) override;
   void list(std::vector<FunctionRange>&) override {}
+  void add_edges(uint64_t begin, uint64_t end, std::vector<uint64_t>& edges) override {
+    if (info())
+      info()->add_edges(begin, end, edges);
+  }
 
   // Where the code at `address` comes from, for a function that another source names.
   dwarf::Position find_position(ImageAddress address);

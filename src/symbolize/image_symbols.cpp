@@ -6,6 +6,7 @@
 
 #include "base/demangle.h"
 #include "base/text.h"
+#include "elf/build_ids.h"
 #include "elf/kind.h"
 #include "symbolize/sources.h"
 
@@ -51,6 +52,24 @@ std::unique_ptr<ImageSymbols> ImageSymbols::open(std::shared_ptr<Binary> binary,
   symbols->open_native(path, options);
   for (auto* open_source : {open_dynsym_source, open_plt_source})
     symbols->sources_.push_back(open_source(symbols->image()));
+  return symbols;
+}
+
+Result<std::unique_ptr<ImageSymbols>> ImageSymbols::open_index(std::unique_ptr<MappedFile> file,
+                                                               const std::string& path,
+                                                               std::string_view id) {
+  auto index = gsym::GsymFile::parse(file->bytes());
+  if (!index)
+    return std::move(index).error();
+  if (!id.empty() && index->id() != id.substr(0, gsym::kMaxIdSize))
+    return errorf("build id is {}, not {}", hex(index->id()), hex(id));
+  std::unique_ptr<ImageSymbols> symbols(new ImageSymbols);
+  symbols->binary_ = std::make_shared<Binary>();
+  symbols->file_name_ = base_name(path);
+  symbols->index_file_ = std::move(file);
+  auto source = std::make_unique<GsymSource>(*std::move(index));
+  symbols->index_ = source.get();
+  symbols->sources_.push_back(std::move(source));
   return symbols;
 }
 
@@ -157,7 +176,26 @@ std::optional<FrameSource> ImageSymbols::find(ImageAddress address,
   return std::nullopt;
 }
 
+void ImageSymbols::add_edges(uint64_t begin, uint64_t end, std::vector<uint64_t>& edges) const {
+  for (const auto& source : sources_)
+    source->add_edges(begin, end, edges);
+}
+
+std::optional<ImageAddress> ImageSymbols::code_at_offset(uint64_t offset) const {
+  return index_ ? index_->code_at_offset(offset) : image().code_at_offset(offset);
+}
+
+std::string ImageSymbols::id() const {
+  return index_ ? std::string(index_->id()) : elf::store_id(elf::build_ids(image()));
+}
+
+bool ImageSymbols::has_offsets() const {
+  return index_ ? index_->has_offsets() : !elf::loaded_code(image()).empty();
+}
+
 std::optional<uid_t> ImageSymbols::owner() const {
+  if (index_file_)
+    return index_file_->owner();
   auto owner = binary_->owner();
   for (const auto* other : {&debug_file_, &alternate_file_, &package_file_})
     if (*other && (*other)->owner != owner)
@@ -294,7 +332,7 @@ std::string ImageSymbols::debug_problem() const {
 }
 
 bool ImageSymbols::has_code_names() const {
-  return go_module() || dwarf_ || symtab_;
+  return go_module() || dwarf_ || symtab_ || index_;
 }
 
 }  // namespace gosym

@@ -9,6 +9,7 @@
 #include "images/binary.h"
 #include "images/debug_file.h"
 #include "symbolize/dwarf_source.h"
+#include "symbolize/gsym_source.h"
 #include "symbolize/symbol_source.h"
 
 namespace gosym {
@@ -32,6 +33,12 @@ public:
                                             const std::string& path,
                                             const DebugFileOptions& options);
 
+  // Opens a GSYM file, where the binary is not there. Fails if it is of another binary than
+  // that of the id; empty: of any.
+  static Result<std::unique_ptr<ImageSymbols>> open_index(std::unique_ptr<MappedFile> file,
+                                                          const std::string& path,
+                                                          std::string_view id);
+
   // Appends the calls at `address`, innermost first, and says who knew them, or that it is a
   // guess. None, and nothing appended, if nobody did.
   std::optional<FrameSource> find(ImageAddress address, std::vector<Call>& calls) const;
@@ -41,11 +48,24 @@ public:
   // "cc1plus!fun_6d6ad0". None if nothing is known, and for stubs and what is no code.
   std::optional<FunctionRange> find_nameless(ImageAddress address) const;
 
+  // Appends where within [begin, end) the answers of find() may change, in any order.
+  void add_edges(uint64_t begin, uint64_t end, std::vector<uint64_t>& edges) const;
+
+  // The address of the code at an offset in the binary; none where there is none, or where
+  // nobody tells.
+  std::optional<ImageAddress> code_at_offset(uint64_t offset) const;
+  // False where nothing tells offsets from addresses.
+  bool has_offsets() const;
+
   // All functions, by address, each as the best source that knows its start tells it.
   std::vector<FunctionRange> functions() const;
   // Those that nobody has a name for, by address.
   std::vector<FunctionRange> nameless_functions() const;
 
+  // The id that stores know the file by; empty if it has no id.
+  std::string id() const;
+  // True for an index, which stands in for the binary: the image is empty.
+  bool is_index() const { return index_ != nullptr; }
   const elf::Image& image() const { return binary_->image(); }
   // The user who wrote all that the names and lines come from; none where that is not known, or
   // not one user.
@@ -83,7 +103,9 @@ private:
   void add_problem(std::string problem);
 
   std::shared_ptr<Binary> binary_;
-  std::string file_name_;  // without folders
+  std::unique_ptr<MappedFile> index_file_;  // null: a binary is there
+  GsymSource* index_ = nullptr;             // one of the sources
+  std::string file_name_;                   // without folders
   std::optional<DebugFile> debug_file_;
   std::optional<DebugFile> alternate_file_;  // of the debugging information
   std::optional<DebugFile> package_file_;    // likewise

@@ -63,7 +63,7 @@ std::string native_name(std::string_view name, FrameSource source, bool is_short
   if (demangled)
     return *std::move(demangled);
   // Names in perf maps are of any language: Python's have "<locals>".
-  bool has_templates = source == FrameSource::kDwarf;
+  bool has_templates = source == FrameSource::kDwarf || source == FrameSource::kGsym;
   return is_short && has_templates ? shorten_native(name) : std::string(name);
 }
 
@@ -138,7 +138,8 @@ std::string display_name(std::string_view name, FrameSource source, NameForm for
     return std::string(name);
   bool is_short = form == NameForm::kShort;
   constexpr std::string_view kStub = "@plt";
-  if (source == FrameSource::kPlt && name.ends_with(kStub))
+  bool may_be_stub = source == FrameSource::kPlt || source == FrameSource::kGsym;
+  if (may_be_stub && name.ends_with(kStub))
     return native_name(name.substr(0, name.size() - kStub.size()), source, is_short) +
            std::string(kStub);
   if (!is_go(source) || name.starts_with(kNativeInGo))

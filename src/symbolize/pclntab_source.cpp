@@ -34,7 +34,50 @@ public:
     }
   }
 
+  void add_edges(uint64_t begin, uint64_t end, std::vector<uint64_t>& edges) override {
+    for (uint32_t i = first_function(begin); i < module_.table.function_count(); i++) {
+      auto entry = module_.address_of(module_.table.entry(i));
+      auto next = module_.address_of(module_.table.entry(i + 1));
+      if (entry && to_integer(*entry) >= end)
+        return;
+      for (auto place : {entry, next})
+        if (place)
+          edges.push_back(to_integer(*place));
+      if (auto function = module_.table.function(i); function && entry)
+        add_rows(*function, to_integer(*entry), end, edges);
+    }
+  }
+
 private:
+  // The function that holds the address; of one before or between all code the next.
+  uint32_t first_function(uint64_t address) const {
+    uint32_t low = 0;
+    uint32_t high = module_.table.function_count();
+    while (low < high) {
+      uint32_t middle = low + (high - low) / 2;
+      auto next = module_.address_of(module_.table.entry(middle + 1));
+      if (next && to_integer(*next) <= address)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+    return low;
+  }
+
+  void add_rows(const go::Function& function, uint64_t entry, uint64_t end,
+                std::vector<uint64_t>& edges) const {
+    auto indices = go::inline_index_table(module_.table, function);
+    for (uint32_t table : {function.pcfile, function.pcln, indices.value_or(0)}) {
+      if (table == 0)
+        continue;
+      auto rows = module_.table.rows(table);
+      uint64_t size = function.end - function.entry;
+      for (auto row = rows.next(); row && row->begin < size && entry + row->begin < end;
+           row = rows.next())
+        edges.insert(edges.end(), {entry + row->begin, entry + row->end});
+    }
+  }
+
   const go::Module& module_;
   go::CallWalk walk_;
 };

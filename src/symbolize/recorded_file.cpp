@@ -1,5 +1,8 @@
 #include "symbolize/recorded_file.h"
 
+#include "base/text.h"
+#include "elf/build_ids.h"
+
 namespace gosym {
 
 namespace {
@@ -11,20 +14,34 @@ RecordedFile accept(std::unique_ptr<ImageSymbols> symbols) {
           .problem = std::move(problem)};
 }
 
-// Null if there is no debug file.
-Result<std::unique_ptr<ImageSymbols>> open_by_build_id(const RecordedImage& image,
-                                                       const DebugFileOptions& options) {
-  if (image.gnu_build_id.empty())
+}  // namespace
+
+Result<std::unique_ptr<ImageSymbols>> open_by_id(const std::string& id, const std::string& name,
+                                                 const DebugFileOptions& options) {
+  if (id.empty())
     return std::unique_ptr<ImageSymbols>();
-  auto found = open_debug_file(image.gnu_build_id, image.path, options);
+  auto found = open_stored_file(id, options);
+  if (found && *found)
+    return ImageSymbols::open((*found)->binary, (*found)->path, options);
+  auto index = open_stored_index(id, options);
+  if (index && index->file) {
+    auto symbols = ImageSymbols::open_index(std::move(index->file), index->path, id);
+    if (symbols)
+      return symbols;
+    index =
+        std::move(symbols).error().context(fmt::format("index '{}'", printable(index->path)));
+  }
+  auto fetched = fetch_debug_file(id, name, options);
+  if (fetched && *fetched)
+    return ImageSymbols::open((*fetched)->binary, (*fetched)->path, options);
   if (!found)
     return std::move(found).error();
-  if (!*found)
-    return std::unique_ptr<ImageSymbols>();
-  return ImageSymbols::open((*found)->binary, (*found)->path, options);
+  if (!index)
+    return std::move(index).error();
+  if (!fetched)
+    return std::move(fetched).error();
+  return std::unique_ptr<ImageSymbols>();
 }
-
-}  // namespace
 
 RecordedFile open_recorded(const RecordedImage& image, const RecordedBinary& binary,
                            const DebugFileOptions& options) {
@@ -35,7 +52,9 @@ RecordedFile open_recorded(const RecordedImage& image, const RecordedBinary& bin
   if (file.unnamed == Unnamed::kUnidentified)
     return file;
   // A debug file has the names also where the binary is gone.
-  auto symbols = open_by_build_id(image, options);
+  auto symbols = open_by_id(
+      elf::store_id({.gnu = image.gnu_build_id, .go = image.go_build_id, .package = {}}),
+      image.path, options);
   if (!symbols)
     file.problem += "; " + symbols.error().message();
   if (!symbols || !*symbols)

@@ -15,8 +15,14 @@ struct RecordedFile {
   std::string problem;  // for the user; also set where only a part of the file is unusable
 };
 
-// Opens the symbols of a recorded image's binary. Without the binary its debug file, found by
-// the GNU build id that was recorded, will do.
+// The names of the code of an image that is not there, by the id that stores know it by; `name`
+// is what it was called. It is, in the debug directories, the image itself, its debug file, or
+// its index, else what the debuginfod servers have. Null if there is none of these.
+Result<std::unique_ptr<ImageSymbols>> open_by_id(const std::string& id, const std::string& name,
+                                                 const DebugFileOptions& options);
+
+// Opens the symbols of a recorded image's binary. Without the binary what open_by_id() finds
+// will do.
 RecordedFile open_recorded(const RecordedImage& image, const RecordedBinary& binary,
                            const DebugFileOptions& options);
 // The same of open_recorded_binary().

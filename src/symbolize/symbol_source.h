@@ -37,6 +37,10 @@ public:
 
   // Appends all its functions, by address; none if it knows them only one by one.
   virtual void list(std::vector<FunctionRange>& functions) = 0;
+
+  // Appends where within [begin, end) its answers may change, in any order: between two such
+  // places that follow one another it says the same of all addresses.
+  virtual void add_edges(uint64_t begin, uint64_t end, std::vector<uint64_t>& edges) = 0;
 };
 
 }  // namespace gosym

@@ -38,6 +38,10 @@ public:
       functions.push_back({symbol.address, symbol.size, symbol.name, {}, 0});
   }
 
+  void add_edges(uint64_t begin, uint64_t end, std::vector<uint64_t>& edges) override {
+    table_.add_edges(begin, end, edges);
+  }
+
 private:
   FrameSource kind_;
   std::vector<std::byte> storage_;
@@ -64,6 +68,10 @@ public:
   void list(std::vector<FunctionRange>& functions) override {
     if (source())
       source()->list(functions);
+  }
+  void add_edges(uint64_t begin, uint64_t end, std::vector<uint64_t>& edges) override {
+    if (source())
+      source()->add_edges(begin, end, edges);
   }
 
 private:
@@ -98,6 +106,13 @@ public:
   }
 
   void list(std::vector<FunctionRange>&) override {}
+
+  void add_edges(uint64_t begin, uint64_t end, std::vector<uint64_t>& edges) override {
+    for (const elf::PltStub& stub : stubs_)
+      if (to_integer(stub.address) < end && to_integer(stub.address) + stub.size > begin)
+        edges.insert(edges.end(),
+                     {to_integer(stub.address), to_integer(stub.address) + stub.size});
+  }
 
 private:
   std::vector<elf::PltStub> stubs_;

@@ -1,6 +1,5 @@
-// Writes the seeds of the corpora call_frames, elf, go_table, pclntab, perf_data, plt, raw and
-// replay:
-// make_corpus DIRECTORY.
+// Writes the seeds of the corpora call_frames, elf, go_table, gsym, pclntab, perf_data, plt,
+// raw and replay: make_corpus DIRECTORY.
 
 #include <fmt/format.h>
 
@@ -12,6 +11,7 @@
 #include "../unit/perf_data_file.h"
 #include "../unit/plt_builder.h"
 #include "base/mapped_file.h"
+#include "gsym/gsym_writer.h"
 #include "raw/messages.h"
 #include "raw/sample_batch.h"
 #include "raw/writer.h"
@@ -225,6 +225,25 @@ void write_perf_data_seeds(const std::string& folder) {
             record(80, 0, u64(3) + text_feature("web")) + mapping("/bin/program") + one);
 }
 
+std::string gsym_index(bool is_far) {
+  gsym::GsymWriter writer;
+  std::vector<Call> plain = {{.function = "main.main", .file = "/src/main.go", .line = 7}};
+  std::vector<Call> nested = {
+      {.function = "inner", .file = "in.c", .line = 400, .is_inlined = true},
+      {.function = "middle", .file = "/mid.c", .line = 3, .is_inlined = true},
+      {.function = "main.main", .file = "/src/main.go", .line = 9}};
+  writer.add(0x401000, 0x401004, plain, true);
+  writer.add(0x401004, 0x401010, nested, false);
+  writer.add(0x401010, 0x401400, plain, false);
+  writer.add(0x401400, 0x401410, nested, false);
+  writer.add(is_far ? 0x7f0000000000 : 0x401500, is_far ? 0x7f0000000010 : 0x401510, plain,
+             true);
+  std::string file;
+  gsym::Facts facts{.is_go = true, .code = {{0x1000, 0x500, 0x401000}}};
+  (void)writer.finish("0123456789", facts, [&](std::string_view part) { file += part; });
+  return file;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -241,6 +260,9 @@ int main(int argc, char** argv) {
       padded(kEndbr64 + jump_x86_64(4, 2), 16) + padded(jump_x86_64(16, 0), 8);
   write(folder + "/plt/x86-64", build_plt_image(local_and_imported));
   write(folder + "/plt/aarch64", build_plt_image(stub_aarch64(1) + stub_aarch64(3), kArm));
+
+  write(folder + "/gsym/near", gsym_index(/*is_far=*/false));
+  write(folder + "/gsym/far", gsym_index(/*is_far=*/true));
 
   write_go_seeds(folder);
   write_perf_data_seeds(folder + "/perf_data");

@@ -16,6 +16,7 @@ What it says of itself.
     goroutines                Show where the goroutines of a program wait
     heap                      Show who allocated the memory, and what it is for
     archive                   Put the files that were sampled into a recording
+    index                     Write the names of a binary's code as GSYM
     inspect                   Show what symbol information is in a binary
     resolve                   Name addresses of a binary or of a running process
     annotate                  Show a function's instructions and source lines
@@ -73,7 +74,7 @@ What is close to a command or an option was probably meant to be it.
 
 No line of help is longer than 80 columns in a pipe.
 
-  $ for command in '' record report top diff goroutines heap archive inspect resolve annotate doctor; do gosym $command --help; done | awk 'length > 80'
+  $ for command in '' record report top diff goroutines heap archive index inspect resolve annotate doctor; do gosym $command --help; done | awk 'length > 80'
 
 Each command points to its own help.
 

@@ -38,6 +38,22 @@ TEST_CASE("opener: exports are files of one form, here") {
     CHECK_FALSE(is_output(files, path));
 }
 
+TEST_CASE("paths of an opener: indexes in a store, and the folders around them") {
+  NamedFiles files{.stores = {"/names"}};
+  CHECK(is_output(files, "/names/.build-id/ab/cd01.gsym"));
+  CHECK(is_draft_of_output(files, "/names/.build-id/ab/cd01.gsym.7.tmp"));
+  CHECK(is_folder_of_store(files, "/names/.build-id"));
+  CHECK(is_folder_of_store(files, "/names/.build-id/ab"));
+  for (std::string_view path :
+       {"/names/.build-id/ab/cd01", "/names/.build-id/ab/../cd.gsym", "/names/a.gsym",
+        "/names/.build-id/abc/d.gsym", "/names/.build-id/ab/.gsym", "/name/.build-id/ab/c.gsym",
+        "/names/.build-id/ab/c/d.gsym", "/names/.build-id", "/names2/.build-id/ab/cd.gsym"})
+    CHECK_FALSE(is_output(files, path));
+  for (std::string_view path : {"/names", "/names/.build-id/", "/names/.build-id/abc",
+                                "/names/.build-id/..", "/names/.build-id/ab/cd", "/.build-id"})
+    CHECK_FALSE(is_folder_of_store(files, path));
+}
+
 TEST_CASE("opener: sources are known by the ends of their names") {
   for (const char* path : {"/src/main.go", "a.c", "/x/y.hpp"})
     CHECK(is_named_as_source(path));

@@ -19,8 +19,8 @@ const kFirstOfFile = 5, kLastOfFile = 10, kLeftOut = 12, kCallFromC = 13;
 // FrameSource of profile.h.
 const kSources = ["pclntab", "pclntab, derived text base", "dwarf", "symtab", "gnu_debugdata",
   "dynsym", "plt", "label, guess", "call frames, no name", "kallsyms", "BPF program", "vdso",
-  "perf map", "the profile", "the profile"];
-const kCallFrames = 8, kPerfMap = 12, kGiven = 13, kGoSources = [0, 1, 14];
+  "perf map", "the profile", "the profile", "gsym", "gsym"];
+const kCallFrames = 8, kPerfMap = 12, kGiven = 13, kGoSources = [0, 1, 14, 16];
 
 const kKernelModule = 1, kVdsoModule = 2, kMemoryModule = 3;
 
