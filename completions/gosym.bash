@@ -106,7 +106,7 @@ _gosym() {
       ;;
     resolve)
       options="-h --help -p --pid --json --no-inlines --wrappers -s --basenames -e --exe -a -C -f
-        -i --filter --demangle --debug-dir --symfs --debuginfod --no-debuginfod"
+        -i --filter --store --build-ids --demangle --debug-dir --symfs --debuginfod --no-debuginfod"
       ;;
     annotate)
       options="-h --help --event --source --syntax --demangle --color --no-pager --debug-dir --symfs
@@ -189,7 +189,7 @@ _gosym() {
       _gosym_words "short full none"
       ;;
     report:--debug-dir | report:--symfs | archive:--symfs | resolve:--debug-dir | \
-      resolve:--symfs | index:--store | index:--debug-dir | index:--symfs | annotate:--debug-dir | annotate:--symfs | annotate:--source | \
+      resolve:--symfs | resolve:--store | index:--store | index:--debug-dir | index:--symfs | annotate:--debug-dir | annotate:--symfs | annotate:--source | \
       report:--source)
       _gosym_folders
       ;;

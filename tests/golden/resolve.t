@@ -201,3 +201,48 @@ Files that cannot be asked.
   $ gosym resolve demo-stripped 10 >/dev/full
   gosym: error: cannot write to standard output: No space left on device
   [3]
+
+Names by build id and offset in the file: from the binary, from an index of it, and in any text.
+
+  $ mkdir store; gosym index --store store demo-stripped fib 2>&1 | sed 's|store/.*: [0-9,]*|INDEX: N|; s/, [0-9].*//'
+  INDEX: N functions of demo-stripped
+  INDEX: N functions of fib
+  $ id() { find store -size $1 -name '*.gsym' | sed 's|store/.build-id/\(..\)/\(.*\).gsym|\1\2|'; }
+  > id +100 >go-id; id -100 >c-id; sed 's/$/+0x82660/' go-id >place
+  > gosym resolve demo-stripped fib $(cat place) 0123456789abcdef+0x1 | sed "s/$(cat go-id)/ID/"
+  gosym: warning: build id 0123456789abcdef: no file of this build id
+  ID+0x82660 main.main demo/main.go:33
+  0123456789abcdef+0x1 ?? (no file of this build id)
+  $ printf '%s\n' "$(cat go-id) 82660" "$(cat c-id)+0x1126" "$(cat c-id)+0x1" >lines
+  > gosym resolve --store store <lines | sed "s/$(cat go-id)/GO/; s/$(cat c-id)/C/"
+  GO+0x82660 main.main demo/main.go:33
+  C+0x1126 fibNaive
+  C+0x1 ?? (no code at this offset)
+  $ gosym resolve --build-ids fib demo-stripped <lines | sed "s/$(cat go-id)/GO/; s/$(cat c-id)/C/"
+  GO+0x82660 main.main demo/main.go:33
+  C+0x1126 fibNaive
+  C+0x1 ?? (no code at this offset)
+  $ gosym resolve --json --store store $(cat place) | sed "s/$(cat go-id)/ID/"
+  {"build_id":"ID","offset":"0x82660","image_address":"0x482660","frames":[{"function":"main.main","file":"demo/main.go","line":33,"inlined":false,"source":"gsym"}]}
+  $ printf 'a\n  %s\n  0123456789abcdef01+0x1 7\n' $(cat place) | gosym resolve -s --filter --store store 2>&1
+  gosym: warning: build id 0123456789abcdef01: no file of this build id
+  a
+    main.main main.go:33
+    0123456789abcdef01+0x1 7
+  $ echo rubbish | gosym resolve --build-ids demo-stripped
+  gosym: error: standard input, line 1: 'rubbish' is not a build id with an offset, BUILDID+0xOFFSET
+  [1]
+
+An index stands in for its binary, of which it has the same names; another version of the format is refused.
+
+  $ gosym index -q demo-stripped; gosym resolve --wrappers demo-stripped.gsym <addresses | cmp - full
+  $ gosym index -q -o - demo-stripped | cmp - demo-stripped.gsym
+  $ cp demo-stripped.gsym v2; printf '\2' | dd of=v2 bs=1 seek=4 conv=notrunc status=none; gosym resolve v2 1
+  gosym: error: 'v2': GSYM of version 2 is not known, only version 1
+  [1]
+  $ gosym index -o x demo fib
+  gosym: error: -o is of one index, and there are several binaries
+  gosym: hint: write them to a store: --store DIR
+  [2]
+  $ gosym index --store nowhere demo 2>&1 | head -n 1
+  gosym: error: --store: 'nowhere' is not a directory

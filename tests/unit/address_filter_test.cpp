@@ -51,6 +51,26 @@ TEST_CASE("address filter: addresses that stand for themselves") {
   CHECK(filtered("0x00000000000000410") == "0x00000000000000410 <code 410>");
 }
 
+TEST_CASE("address filter: the name stands in place of a build id with an offset") {
+  CodeNames names = demo_names();
+  names.by_build_id = [](std::string_view id, uint64_t offset) {
+    return id == "0123456789abcdef" ? fmt::format("<{:x}>", offset) : "";
+  };
+  auto told = [&](std::string_view text) {
+    AddressFilter filter(names);
+    std::string output;
+    filter.add(text, output);
+    filter.finish(output);
+    return output;
+  };
+  CHECK(told(" 0123456789abcdef+0x410 1\n") == " <410> 1\n");
+  CHECK(told("a;0123456789abcdef+0x1;0123456789abcdef+0x2 7") == "a;<1>;<2> 7");
+  for (std::string_view text :
+       {"0123456789abcdee+0x410", "00123456789abcdef+0x410", "x0123456789abcdef+0x410",
+        "0123456789abcdef+410", "0123456789abcdef+0x410x", "+0x410"})
+    CHECK(told(text) == text);
+}
+
 TEST_CASE("address filter: the address of a backtrace in C is behind the call") {
   CHECK(filtered("/bin/prog(+0x411)[0x7f0000000411]\n") ==
         "/bin/prog(+0x411)[0x7f0000000411] <code 410>\n");

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/unique_fd.h"
+#include "commands/resolve/build_id_names.h"
 
 namespace gosym::address_lines_test {
 
@@ -76,6 +77,25 @@ TEST_CASE("address lines: a line has a limit, a stream may be unreadable") {
 
   AddressLines closed(-1);
   CHECK(closed.next().error().message() == "cannot read standard input: Bad file descriptor");
+}
+
+TEST_CASE("code places: build ids of GNU and of Go with an offset") {
+  auto told = [](std::string_view word) {
+    auto place = parse_code_place(word);
+    return place ? fmt::format("{} {:x}", place->build_id, place->offset) : "none";
+  };
+  CHECK(told("0123456789ABCDEF+0x1f") == "0123456789abcdef 1f");
+  CHECK(told("a-b/c_d/e/fghijklm+0x0") == "a-b/c_d/e/fghijklm 0");
+  for (std::string_view word :
+       {"0123456789abcdef+1f", "0123456789abcde+0x1", "0123456789abcdefg+0x1", "+0x1",
+        "0123456789abcdef0+0x1", "0123456789abcdef+0x", "0123456789abcdef+0x12345678901234567",
+        "/usr/lib/libc.so.6+0x1", "0123456789abcdef", "main.main+0x20", ""})
+    CHECK(told(word) == "none");
+  CHECK(parse_code_place_line(" 0123456789abcdef 1f ")->offset == 0x1f);
+  CHECK(parse_code_place_line("0123456789abcdef\t0x1f")->offset == 0x1f);
+  CHECK(parse_code_place_line("0123456789abcdef+0x1f")->offset == 0x1f);
+  for (std::string_view line : {"0123456789abcdef", "0123456789abcdef 1f 2", "0123 1f"})
+    CHECK_FALSE(parse_code_place_line(line));
 }
 
 }  // namespace gosym::address_lines_test

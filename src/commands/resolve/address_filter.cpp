@@ -112,6 +112,19 @@ NamedAddress name_offset(std::string_view line, size_t word, const Number& numbe
   return {std::move(name), end};
 }
 
+// The begin of the build id that ends before the "+" at `plus`; `plus` if none does.
+size_t begin_of_build_id(std::string_view line, size_t plus) {
+  constexpr size_t kFewest = 16;
+  constexpr size_t kLongest = 128;
+  size_t begin = plus;
+  while (begin > 0 && plus - begin <= kLongest && is_word(line[begin - 1]))
+    begin--;
+  std::string_view id = line.substr(begin, plus - begin);
+  bool is_id = id.size() >= kFewest && id.size() % 2 == 0 &&
+               id.find_first_not_of("0123456789abcdefABCDEF") == id.npos;
+  return is_id ? begin : plus;
+}
+
 }  // namespace
 
 void AddressFilter::annotate(std::string_view line, std::string& output) {
@@ -128,6 +141,17 @@ void AddressFilter::annotate(std::string_view line, std::string& output) {
       continue;
     NamedAddress named{{}, number->end};
     char mark = at == 0 ? ' ' : line[at - 1];
+    if (size_t id = mark == '+' && names_.by_build_id ? begin_of_build_id(line, at - 1) : at;
+        id + 1 < at) {
+      std::string name = names_.by_build_id(line.substr(id, at - 1 - id), number->value);
+      seen = number->end;
+      if (!name.empty()) {
+        output += line.substr(copied, id - copied);
+        output += name;
+        copied = number->end;
+      }
+      continue;
+    }
     if (mark == '+' && word == at - 1 && !line_function_.empty())
       if (auto position = go_position(line.substr(0, word)); !position.empty())
         named.name = names_.in_function(line_function_, number->value, position);

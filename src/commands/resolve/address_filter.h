@@ -19,6 +19,8 @@ struct CodeNames {
   std::function<std::string(std::string_view function, uint64_t offset,
                             std::string_view position)>
       in_function;
+  // The code at an offset in the file of that id; null: no ids are looked for.
+  std::function<std::string(std::string_view build_id, uint64_t offset)> by_build_id = {};
 };
 
 // Copies text and puts names behind the addresses in it, as in "pc=0x4a1b20 <main.main
@@ -30,6 +32,10 @@ struct CodeNames {
 //   sym+0x20/0x100, sym+0x20          of Linux and debuggers
 //   /src/main.go:12 +0x1d             of Go, where the line before names the function
 //   0x4a1b20                          anywhere, if it is not part of a word
+//
+// In place of the following its name is put:
+//
+//   0123456789abcdef01234567+0x1234   of tools that keep build ids and offsets in files
 class AddressFilter {
 public:
   explicit AddressFilter(CodeNames names) : names_(std::move(names)) {}

@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "base/text.h"
+#include "commands/resolve/build_id_names.h"
 
 namespace gosym {
 
@@ -19,23 +20,34 @@ constexpr size_t kChunk = 256 << 10;
 
 }  // namespace
 
-Result<std::vector<uint64_t>> AddressLines::next() {
-  std::vector<uint64_t> addresses;
+AddressLines::AddressLines(int stream)
+    : ItemLines(
+          stream,
+          [](std::string_view line) {
+            auto address = parse_hex(take_word(line));
+            return take_word(line).empty() ? address : std::nullopt;
+          },
+          "a hexadecimal address") {}
+
+template <class Item>
+Result<std::vector<Item>> ItemLines<Item>::next() {
+  std::vector<Item> items;
   while (true) {
-    auto taken = take(addresses);
-    if (!addresses.empty())
-      return addresses;
+    auto taken = take(items);
+    if (!items.empty())
+      return items;
     if (!taken)
       return std::move(taken).error();
     if (is_end_)
-      return addresses;
+      return items;
     if (auto read = read_more(); !read)
       return std::move(read).error();
   }
 }
 
 // Whole lines, up to the first that is wrong: it stays, and is met again.
-Result<> AddressLines::take(std::vector<uint64_t>& addresses) {
+template <class Item>
+Result<> ItemLines<Item>::take(std::vector<Item>& items) {
   std::string_view rest = pending_;
   Result<> result = Ok{};
   while (rest.find('\n') != std::string_view::npos || (is_end_ && !rest.empty())) {
@@ -43,15 +55,15 @@ Result<> AddressLines::take(std::vector<uint64_t>& addresses) {
     std::string_view line = take_line(after);
     if (line.ends_with('\r'))
       line.remove_suffix(1);
+    auto item = parse_(line);
     std::string_view word = take_word(line);
-    auto address = parse_hex(word);
-    if (!word.empty() && (!address || !take_word(line).empty())) {
-      result = errorf("standard input, line {}: '{}' is not a hexadecimal address",
-                      line_number_ + 1, printable(word));
+    if (!word.empty() && !item) {
+      result = errorf("standard input, line {}: '{}' is not {}", line_number_ + 1,
+                      printable(word), what_);
       break;
     }
-    if (address)
-      addresses.push_back(*address);
+    if (item)
+      items.push_back(*std::move(item));
     line_number_++;
     rest = after;
   }
@@ -59,7 +71,8 @@ Result<> AddressLines::take(std::vector<uint64_t>& addresses) {
   return result;
 }
 
-Result<> AddressLines::read_more() {
+template <class Item>
+Result<> ItemLines<Item>::read_more() {
   if (pending_.size() > kLongestLine)
     return errorf("standard input, line {}: longer than {} bytes", line_number_ + 1,
                   kLongestLine);
@@ -75,5 +88,8 @@ Result<> AddressLines::read_more() {
   is_end_ = count == 0;
   return Ok{};
 }
+
+template class ItemLines<uint64_t>;
+template class ItemLines<CodePlace>;
 
 }  // namespace gosym

@@ -29,6 +29,18 @@ void append_call(const Call& call, FrameSource source, ShownNames& names, std::s
   text.push_back('\n');
 }
 
+// The place or the name, as it was asked for.
+void append_question(const Answer& answer, std::string& text) {
+  if (!answer.build_id.empty()) {
+    text += printable(answer.build_id) + "+";
+    append_address(answer.offset, text);
+  } else if (answer.calls.empty() && !answer.name.empty()) {
+    text += printable(answer.name);
+  } else {
+    append_address(answer.address, text);
+  }
+}
+
 // " /usr/lib/libc.so.6+0x2724a"
 std::string place(const Answer& answer) {
   if (answer.image.empty())
@@ -72,10 +84,7 @@ void print_text(const Answer& answer, ShownNames& names) {
   constexpr size_t kUsually = 512;
   std::string text;
   text.reserve(kUsually);
-  if (answer.calls.empty() && !answer.name.empty())
-    text += printable(answer.name);
-  else
-    append_address(answer.address, text);
+  append_question(answer, text);
   if (answer.calls.empty())
     text += fmt::format(" ?? ({}){}\n", printable(answer.reason), place(answer));
   for (size_t i = 0; i < answer.calls.size(); i++) {
@@ -90,10 +99,14 @@ void print_json(const Answer& answer, ShownNames& names, JsonWriter& json) {
   json.begin_object();
   if (!answer.name.empty())
     json.field("name", answer.name);
-  std::string address;
-  append_address(answer.address, address);
-  if (answer.name.empty() || !answer.calls.empty())
+  if (!answer.build_id.empty()) {
+    json.field("build_id", answer.build_id);
+    json.field("offset", fmt::format("{:#x}", answer.offset));
+  } else if (answer.name.empty() || !answer.calls.empty()) {
+    std::string address;
+    append_address(answer.address, address);
     json.field("address", address);
+  }
   if (!answer.image.empty())
     json.field("image", answer.image);
   if (answer.image_address)

@@ -25,6 +25,9 @@ struct Answer {
   std::string reason{};
   std::string image{};  // that is mapped there; empty where none was asked for, or none is
   std::optional<ImageAddress> image_address{};
+  // As it was asked, instead of an address; empty: an address or a name was.
+  std::string build_id{};
+  uint64_t offset = 0;  // in the file
 };
 
 // The names of functions in one form. Each of native code is demangled once, not once an

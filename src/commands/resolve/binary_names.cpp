@@ -91,23 +91,9 @@ private:
       known = {};
   }
 
-  // Of nothing if the function that holds the code is not at `position`.
   std::string describe(const NamedBinary& binary, ImageAddress address,
                        std::string_view position) const {
-    std::vector<Call> calls;
-    auto source = binary.symbols->find(address, calls);
-    if (!source || *source == FrameSource::kLabel)
-      return {};
-    if (!position.empty() && base_name(position_of(calls.back())) != position)
-      return {};
-    choose_(calls);
-    std::string text;
-    for (const Call& call : calls) {
-      text += (text.empty() ? "" : " in ") + display_name(call.function, *source, form_);
-      if (!call.file.empty())
-        text += " " + position_of(call);
-    }
-    return printable(text);
+    return describe_code(*binary.symbols, address, choose_, form_, position);
   }
 
   std::vector<NamedBinary> binaries_;
@@ -118,6 +104,25 @@ private:
 };
 
 }  // namespace
+
+// Nothing is said if the function that holds the code is not at a `position` that is given.
+std::string describe_code(const ImageSymbols& symbols, ImageAddress address,
+                          const ChooseCalls& choose, NameForm form, std::string_view position) {
+  std::vector<Call> calls;
+  auto source = symbols.find(address, calls);
+  if (!source || *source == FrameSource::kLabel)
+    return {};
+  if (!position.empty() && base_name(position_of(calls.back())) != position)
+    return {};
+  choose(calls);
+  std::string text;
+  for (const Call& call : calls) {
+    text += (text.empty() ? "" : " in ") + display_name(call.function, *source, form);
+    if (!call.file.empty())
+      text += " " + position_of(call);
+  }
+  return printable(text);
+}
 
 CodeNames names_of(std::vector<NamedBinary> binaries, ChooseCalls choose, NameForm form) {
   auto names = std::make_shared<BinaryNames>(std::move(binaries), std::move(choose), form);

@@ -20,6 +20,11 @@ struct NamedBinary {
 // Changes the calls at one address into those that are to be told.
 using ChooseCalls = std::function<void(std::vector<Call>&)>;
 
+// "inner a.c:2 in outer a.c:9", fit for a terminal; empty for nothing and for guesses.
+std::string describe_code(const ImageSymbols& symbols, ImageAddress address,
+                          const ChooseCalls& choose, NameForm form,
+                          std::string_view position = {});
+
 // What these binaries know of places. Guesses are not told.
 CodeNames names_of(std::vector<NamedBinary> binaries, ChooseCalls choose, NameForm form);
 

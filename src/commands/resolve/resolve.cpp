@@ -19,6 +19,7 @@
 #include "commands/resolve/address_lines.h"
 #include "commands/resolve/answer.h"
 #include "commands/resolve/binary_names.h"
+#include "commands/resolve/build_id_names.h"
 #include "commands/resolve/live_process.h"
 #include "confine/parser.h"
 #include "output/output_file.h"
@@ -41,6 +42,8 @@ struct ResolveOptions {
   bool keeps_wrappers = false;
   bool has_base_names = false;
   bool is_filter = false;
+  bool has_build_ids = false;  // places are told by build ids
+  std::vector<std::string> stores;
   DebugOptions debug;
   std::optional<NameForm> name_form;  // none: short in text, as the linker has them in JSON
 };
@@ -56,7 +59,7 @@ void warn(const std::string& file, const std::string& problem) {
 std::string why_unnamed(const ImageSymbols& symbols, ImageAddress address) {
   if (symbols.image().type == ET_REL)
     return "relocatable";
-  if (!symbols.image().is_executable_at(address))
+  if (!symbols.is_index() && !symbols.image().is_executable_at(address))
     return "not in a code segment";
   auto function = symbols.find_nameless(address);
   return fmt::format("{}{}",
@@ -130,8 +133,19 @@ void ask_symbols(const ImageSymbols& symbols, std::span<const uint64_t> addresse
 
 using Symbols = std::shared_ptr<ImageSymbols>;
 
+// An index stands in for its binary.
+Result<std::unique_ptr<ImageSymbols>> open_binary_or_index(const std::string& path,
+                                                           const DebugFileOptions& files) {
+  auto file = MappedFile::open(path, files.symfs);
+  if (!file)
+    return std::move(file).error();
+  if (gsym::GsymFile::is_one((*file)->bytes()))
+    return ImageSymbols::open_index(*std::move(file), path, "");
+  return ImageSymbols::open(*std::move(file), path, files);
+}
+
 Result<Symbols> open_binary(const std::string& path, const DebugFileOptions& files) {
-  auto opened = ImageSymbols::open(path, files);
+  auto opened = open_binary_or_index(path, files);
   if (!opened)
     return std::move(opened).error().context(fmt::format("'{}'", printable(path)));
   Symbols symbols = *std::move(opened);
@@ -201,17 +215,17 @@ Tell answer_printer(const ResolveOptions& options) {
   };
 }
 
-Result<> resolve_input(const Ask& ask, const ResolveOptions& options) {
-  AddressLines lines(STDIN_FILENO);
+template <class Lines, class AskItems>
+Result<> resolve_lines(Lines lines, const AskItems& ask, const ResolveOptions& options) {
   Tell tell = answer_printer(options);
   while (true) {
     std::fflush(stdout);
-    auto addresses = lines.next();
-    if (!addresses)
-      return std::move(addresses).error();
-    if (addresses->empty())
+    auto items = lines.next();
+    if (!items)
+      return std::move(items).error();
+    if (items->empty())
       return Ok{};
-    if (auto resolved = ask(*addresses, tell); !resolved)
+    if (Result<> resolved = ask(*items, tell); !resolved)
       return resolved;
   }
 }
@@ -304,7 +318,7 @@ Result<int> resolve_words(const Ask& ask, Names* names, const ResolveOptions& op
 Result<int> answer_all(const Ask& ask, Names* names, const ResolveOptions& options) {
   if (!options.words.empty())
     return resolve_words(ask, names, options);
-  if (auto resolved = resolve_input(ask, options); !resolved)
+  if (auto resolved = resolve_lines(AddressLines(STDIN_FILENO), ask, options); !resolved)
     return std::move(resolved).error();
   return kSuccess;
 }
@@ -338,12 +352,15 @@ Result<> filter_input(AddressFilter filter) {
   return write_now(output);
 }
 
-// All words are binaries.
-Result<int> run_filter(const ResolveOptions& options, const DebugFileOptions& files) {
-  std::vector<std::string> paths = options.words;
-  paths.insert(paths.begin(), options.binary);
-  if (auto confined = become_parser({.inputs = paths, .roots = roots_of(files)}); !confined)
-    return std::move(confined).error();
+NamedFiles files_for(const std::vector<std::string>& paths, const ResolveOptions& options,
+                     const DebugFileOptions& files) {
+  NamedFiles named{.inputs = paths, .roots = roots_of(files)};
+  named.inputs.insert(named.inputs.end(), options.stores.begin(), options.stores.end());
+  return named;
+}
+
+Result<std::vector<NamedBinary>> open_binaries(const std::vector<std::string>& paths,
+                                               const DebugFileOptions& files) {
   std::vector<NamedBinary> binaries;
   for (const std::string& path : paths) {
     auto symbols = open_binary(path, files);
@@ -351,17 +368,85 @@ Result<int> run_filter(const ResolveOptions& options, const DebugFileOptions& fi
       return std::move(symbols).error();
     binaries.push_back({path, *std::move(symbols)});
   }
-  CodeNames names = names_of(
-      std::move(binaries),
-      [&options](std::vector<Call>& calls) { choose_calls(options, calls); },
-      options.name_form.value_or(NameForm::kShort));
+  return binaries;
+}
+
+void warn_of_id(const std::string& id, const std::string& problem) {
+  std::fflush(stdout);
+  print(stderr, "gosym: warning: build id {}: {}\n", printable(id), printable(problem));
+}
+
+// All words are binaries.
+Result<int> run_filter(const ResolveOptions& options, const DebugFileOptions& files) {
+  std::vector<std::string> paths = options.words;
+  if (!options.binary.empty())
+    paths.insert(paths.begin(), options.binary);
+  if (auto confined = become_parser(files_for(paths, options, files)); !confined)
+    return std::move(confined).error();
+  auto binaries = open_binaries(paths, files);
+  if (!binaries)
+    return std::move(binaries).error();
+  auto choose = [&options](std::vector<Call>& calls) { choose_calls(options, calls); };
+  NameForm form = options.name_form.value_or(NameForm::kShort);
+  BuildIdNames by_id(files, warn_of_id);
+  for (const NamedBinary& binary : *binaries)
+    by_id.add(binary.symbols);
+  CodeNames names = names_of(*std::move(binaries), choose, form);
+  names.by_build_id = [&](std::string_view id, uint64_t offset) -> std::string {
+    const ImageSymbols* symbols = by_id.find(std::string(id));
+    auto address = symbols ? symbols->code_at_offset(offset) : std::nullopt;
+    return address ? describe_code(*symbols, *address, choose, form) : "";
+  };
   if (auto filtered = filter_input(AddressFilter(std::move(names))); !filtered)
     return std::move(filtered).error();
   return kSuccess;
 }
 
+// Words are places, or else binaries that may have them.
+Result<int> run_by_build_id(const ResolveOptions& options, const DebugFileOptions& files) {
+  std::vector<std::string> words = options.words;
+  if (!options.binary.empty())
+    words.insert(words.begin(), options.binary);
+  std::vector<std::string> paths;
+  std::vector<CodePlace> places;
+  for (const std::string& word : words)
+    if (auto place = parse_code_place(word))
+      places.push_back(*std::move(place));
+    else
+      paths.push_back(word);
+  if (auto confined = become_parser(files_for(paths, options, files)); !confined)
+    return std::move(confined).error();
+  auto binaries = open_binaries(paths, files);
+  if (!binaries)
+    return std::move(binaries).error();
+  BuildIdNames names(files, warn_of_id);
+  for (const NamedBinary& binary : *binaries)
+    names.add(binary.symbols);
+  auto ask = [&names](std::span<const CodePlace> asked, const Tell& tell) -> Result<> {
+    names.ask(asked, tell);
+    return Ok{};
+  };
+  if (!places.empty()) {
+    (void)ask(places, answer_printer(options));
+    return kSuccess;
+  }
+  ItemLines<CodePlace> lines(STDIN_FILENO, parse_code_place_line,
+                             "a build id with an offset, BUILDID+0xOFFSET");
+  if (auto resolved = resolve_lines(std::move(lines), ask, options); !resolved)
+    return std::move(resolved).error();
+  return kSuccess;
+}
+
+bool asks_by_build_id(const ResolveOptions& options) {
+  auto is_place = [](const std::string& word) { return parse_code_place(word).has_value(); };
+  return !options.pid &&
+         (options.has_build_ids || !options.stores.empty() || is_place(options.binary) ||
+          std::ranges::any_of(options.words, is_place));
+}
+
 Result<int> run_resolve(const ResolveOptions& options) {
-  if (options.binary.empty() && !options.pid)
+  bool is_by_build_id = asks_by_build_id(options);
+  if (options.binary.empty() && !options.pid && !is_by_build_id)
     return Error("BINARY is required, or --pid PID")
         .with_hint("see 'gosym resolve --help'")
         .with_exit_status(kUsage);
@@ -370,6 +455,8 @@ Result<int> run_resolve(const ResolveOptions& options) {
     return std::move(files).error();
   if (options.is_filter)
     return run_filter(options, *files);
+  if (is_by_build_id)
+    return run_by_build_id(options, *files);
   if (options.pid) {
     auto ask = ask_process(options, *files);
     return ask ? answer_all(*ask, nullptr, options) : Result<int>(std::move(ask).error());
@@ -422,8 +509,8 @@ Command make_resolve() {
        .help = "ELF file, which may be stripped",
        .set = into(options->binary)},
       {.names = "ADDR|NAME",
-       .help = "Hexadecimal link-time addresses or function names; without any, read one "
-               "address per line from standard input",
+       .help = "Hexadecimal link-time addresses, function names, or BUILDID+0xOFFSET; without "
+               "any, read one address per line from standard input",
        .set = into(options->words),
        .values = Values::kWords},
       {.names = "-p,--pid",
@@ -437,6 +524,21 @@ Command make_resolve() {
                "traces, logs, crashes)",
        .set = into(options->is_filter),
        .excludes = {"--pid", "--json"}},
+      {.names = "--store",
+       .value = "DIR",
+       .help = "Look for the files of build ids below DIR/.build-id; may be repeated",
+       .set =
+           [options](const std::string& directory) {
+             options->stores.push_back(directory);
+             options->debug.debug_dirs.push_back(directory);
+           },
+       .check = check_directory,
+       .excludes = {"--pid"},
+       .values = Values::kEach},
+      {.names = "--build-ids",
+       .help = "Take BUILDID+0xOFFSET for addresses, and all other words for binaries",
+       .set = into(options->has_build_ids),
+       .excludes = {"--pid"}},
       {.names = "--json",
        .help = "Print one JSON object per line",
        .set = into(options->is_json)},
@@ -458,18 +560,21 @@ Command make_resolve() {
        .excludes = {"--pid"}},
       {.names = "-a,-C,-f,-i",
        .help = "Accepted for compatibility with addr2line, as is -p with -e; always on"}};
-  return {.name = "resolve",
-          .summary = "Name addresses of a binary or of a running process",
-          .groups = {{"Options", std::move(common)}, debug_options(options->debug)},
-          .examples =
-              "  gosym resolve ./server 4a1b20\n"
-              "  gosym resolve ./server main.main 'main.(*Server).handle'\n"
-              "  gosym resolve --json ./server 0x4a1b20 0x4a1b24\n"
-              "  grep -o '0x[0-9a-f]*' crash.log | gosym resolve ./server\n"
-              "  tail -f server.log | gosym resolve --filter ./server\n"
-              "  gosym resolve --pid 4242 7f0c3a2b1e40\n",
-          .rewrite = drop_pretty,
-          .run = [options] { return run_resolve(with_places(*options)); }};
+  return {
+      .name = "resolve",
+      .summary = "Name addresses of a binary or of a running process",
+      .groups = {{"Options", std::move(common)}, debug_options(options->debug)},
+      .examples =
+          "  gosym resolve ./server 4a1b20\n"
+          "  gosym resolve ./server main.main 'main.(*Server).handle'\n"
+          "  gosym resolve --json ./server 0x4a1b20 0x4a1b24\n"
+          "  grep -o '0x[0-9a-f]*' crash.log | gosym resolve ./server\n"
+          "  tail -f server.log | gosym resolve --filter ./server\n"
+          "  gosym resolve --pid 4242 7f0c3a2b1e40\n"
+          "  gosym resolve --store ./names 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b+0x1a20\n"
+          "  bpftrace stacks.bt | gosym resolve --filter --store ./names\n",
+      .rewrite = drop_pretty,
+      .run = [options] { return run_resolve(with_places(*options)); }};
 }
 
 }  // namespace gosym
