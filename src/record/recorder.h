@@ -2,12 +2,14 @@
 
 #include <deque>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "proc/maps.h"
 #include "record/files/file_helper.h"
 #include "record/files/image_catalog.h"
 #include "record/held_events.h"
