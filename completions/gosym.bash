@@ -113,8 +113,8 @@ _gosym() {
         --debuginfod --no-debuginfod"
       ;;
     goroutines)
-      options="-h --help -p --pid --all --by --folded --html --json --pprof --system --state --focus --label --older --watch -n
-        --iterations"
+      options="-h --help -p --pid --all --by --folded --html --json --pprof --system --state --focus --label --older --watch --leaks
+        --interval -n --iterations"
       ;;
     heap)
       options="-h --help -p --pid --inuse --alloc --block --mutex --summary --objects --system -g --tree -G --inverted --callers --callees --lines
@@ -154,7 +154,7 @@ _gosym() {
     diff:--confidence | diff:--fail-above) ;;
     goroutines:-p | goroutines:--pid | heap:-p | heap:--pid) _gosym_pids ;;
     goroutines:--by) _gosym_words "state function creator label:" ;;
-    goroutines:--watch) _gosym_words "1s 10s 1m" ;;
+    goroutines:--watch | goroutines:--interval) _gosym_words "1s 10s 1m" ;;
     goroutines:-n | goroutines:--iterations) ;;
     goroutines:--older) _gosym_words "1m 5m 1h" ;;
     goroutines:--state | goroutines:--focus | goroutines:--label) ;;

@@ -321,6 +321,33 @@ def churn(version):
             process.kill()
 
 
+LEAKS = {"channel": ("chan send", "main.sendResult"), "loop": ("", "main.refresh"),
+         "network": ("IO wait", "main.readReply")}
+
+
+def leaks(kind):
+    """What the program still has, and what works, leaks as well; requests and pools beside it do not."""
+    with subprocess.Popen([build("1.27", fixture="leaks"), kind], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout.readline() == "ready\n"
+            look = ["goroutines", "--leaks", "--interval", "400ms", "-n", 4, process.pid]
+            done = gosym(*look, check=False)
+            document = json.loads(gosym(*look, "--json", check=False).out)
+        finally:
+            process.kill()
+    leaking = [place for place in document["places"] if place["verdict"] == "leaks"]
+    if kind == "none":
+        assert done.status == 0 and "no leak seen" in done.out and not leaking, (done, leaking)
+        return
+    state, function = LEAKS[kind]
+    assert done.status == 1 and re.search(rf"^leaks: \+.*, and none has left.*\n\[.*{state}.*\]\n(?s:.*?)^{function}\(",
+                                          done.out, re.M), done
+    assert len(leaking) == 1 and function in leaking[0]["functions"], leaking
+    counts = leaking[0]["counts"]
+    assert len(counts) == 4 and counts == sorted(set(counts)), leaking
+    assert document["goroutines"][-1] > document["goroutines"][0], document
+
+
 def errors():
     ended = subprocess.Popen(["true"])
     ended.wait()
@@ -330,7 +357,10 @@ def errors():
             (["goroutines", "no-such-program"], 5, "'no-such-program' is no file, and no process has this name"),
             (["goroutines", "--by", "x", "1"], 2, "'x' is none of"),
             (["goroutines", "--older", "5s", "1"], 2, "--older: '5s'"),
-            (["goroutines", "--state", "(", "1"], 2, "--state")):
+            (["goroutines", "--state", "(", "1"], 2, "--state"),
+            (["goroutines", "--leaks", "--interval", "1us", "1"], 2, "--interval: '1us'"),
+            (["goroutines", "--leaks", "-n", 2, "1"], 2, "3 looks or more"),
+            (["goroutines", "-n", 2, "1"], 2, "--iterations needs --watch or --leaks")):
         done = gosym(*command, check=False)
         assert done.status == status and text in done.err, (command, done)
     with subprocess.Popen(["sleep", "100"]) as other:
@@ -353,6 +383,8 @@ run([(f"Go {version}, {way}: equal to runtime.Stack", functools.partial(equals_o
     [(f"Go {version}: goroutines that have not run yet", functools.partial(not_begun, version))
      for version in ("1.15", "1.19", "1.27")] +
     [(f"the first screen tells of a {kind}", functools.partial(stuck, kind)) for kind in STUCK] +
-    [("a deep stack", depth), ("a deeper stack", limit), ("what grows is seen", growth), ("two profiles are compared", difference),
+    [("a deep stack", depth), ("a deeper stack", limit), ("what grows is seen", growth),
+     *[(f"leaks: {kind}", functools.partial(leaks, kind)) for kind in ("none", *LEAKS)],
+     ("two profiles are compared", difference),
      ("groups and counts", groups), ("JSON and folded stacks", other_forms), ("filters", filters),
      ("nothing is disturbed", nothing_is_disturbed), ("errors", errors)], root=False)

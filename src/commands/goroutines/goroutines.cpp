@@ -1,17 +1,22 @@
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <memory>
 #include <set>
 #include <thread>
 
+#include "base/clock.h"
 #include "base/exit_status.h"
 #include "base/pattern.h"
 #include "base/print.h"
 #include "base/text.h"
 #include "commands/command.h"
+#include "commands/goroutines/leaks.h"
 #include "commands/goroutines/profile.h"
 #include "commands/option_checks.h"
 #include "output/html.h"
+#include "output/json.h"
 #include "output/output_file.h"
 #include "output/pprof.h"
 
@@ -35,8 +40,12 @@ struct GoroutinesOptions {
   std::string label;  // "KEY" or "KEY=VALUE"
   std::string older;  // durations; empty: none
   std::string watch;
-  size_t count = 0;  // of looks; 0: no limit
+  bool is_for_leaks = false;
+  std::string interval = "30s";
+  size_t count = 0;  // of looks; 0: no limit, or kLooksForLeaks
 };
+
+constexpr size_t kLooksForLeaks = 5;
 
 // The same, understood.
 struct GoroutineFilter {
@@ -235,24 +244,90 @@ Result<int> watch(uint32_t pid, const GoroutineFilter& filter, const GoroutinesO
   return kSuccess;
 }
 
+// On a terminal, while the next look is waited for; nothing for one that is empty.
+void show_progress(const std::string& text) {
+  if (isatty(STDERR_FILENO) == 0)
+    return;
+  print(stderr, "\r\x1b[K{}", text);
+  std::fflush(stderr);
+}
+
+std::string json_of(const LeakFinder& finder, uint32_t pid, uint64_t interval_ns) {
+  JsonWriter json;
+  json.begin_object();
+  json.field("pid", pid);
+  json.field("interval_ns", interval_ns);
+  finder.write(json);
+  json.end_object();
+  return fmt::format("{}\n", json.text());
+}
+
+// Of the first Go runtime.
+Result<int> look_for_leaks(uint32_t pid, const GoroutineFilter& filter,
+                           const GoroutinesOptions& options, uint64_t interval_ns) {
+  size_t count = options.count == 0 ? kLooksForLeaks : options.count;
+  LeakFinder finder;
+  uint64_t begin = monotonic_ns();
+  uint64_t last = begin;
+  while (finder.looks() < count) {
+    if (finder.looks() > 0) {
+      show_progress(fmt::format("look {} of {} follows", finder.looks() + 1, count));
+      std::this_thread::sleep_for(std::chrono::nanoseconds(interval_ns));
+    }
+    auto look = look_at(open_process_source(pid), filter, options.has_system);
+    show_progress("");
+    if (!look && finder.looks() >= kLeastLooks && look.error().exit_status() == kNoTarget) {
+      tell({"the process has ended before the last look"});
+      break;
+    }
+    if (!look)
+      return std::move(look).error();
+    if (finder.looks() == 0)
+      tell_notes(*look);
+    finder.add_look(look->all.front(), look->views.front());
+    last = monotonic_ns();
+  }
+  write_text(options.is_json ? json_of(finder, pid, interval_ns)
+                             : finder.text(static_cast<double>(last - begin) / 1e9));
+  return finder.has_leaks() ? kFailure : kSuccess;
+}
+
+// Of --watch or --interval: none is empty.
+Result<std::optional<uint64_t>> parse_interval(const char* option, const std::string& text) {
+  constexpr uint64_t kLeastInterval = 10'000'000;
+  auto interval = parse_duration(text);
+  if (!text.empty() && (!interval || *interval < kLeastInterval))
+    return errorf("{}: '{}' is not a duration of 10ms or more, such as 1s", option,
+                  printable(text))
+        .with_exit_status(kUsage);
+  return interval;
+}
+
 Result<int> run_goroutines(const GoroutinesOptions& options) {
   auto filter = make_filter(options);
   if (!filter)
     return std::move(filter).error();
-  constexpr uint64_t kLeastInterval = 10'000'000;
-  auto interval = parse_duration(options.watch);
-  if (!options.watch.empty() && (!interval || *interval < kLeastInterval))
-    return errorf("--watch: '{}' is not a duration of 10ms or more, such as 1s",
-                  printable(options.watch))
+  auto interval = options.is_for_leaks ? parse_interval("--interval", options.interval)
+                                       : parse_interval("--watch", options.watch);
+  if (!interval)
+    return std::move(interval).error();
+  if (*interval && names_core_file(options.process))
+    return errorf("{}: a core file does not change",
+                  options.is_for_leaks ? "--leaks" : "--watch")
         .with_exit_status(kUsage);
-  if (interval && names_core_file(options.process))
-    return Error("--watch: a core file does not change").with_exit_status(kUsage);
+  if (options.is_for_leaks && options.count != 0 && options.count < kLeastLooks)
+    return errorf("--leaks: {} looks or more tell what grows", kLeastLooks)
+        .with_exit_status(kUsage);
+  if (options.count != 0 && !*interval)
+    return Error("--iterations needs --watch or --leaks").with_exit_status(kUsage);
   auto chosen = choose_source("goroutines", options.process, options.program,
                               {options.pprof, options.html});
   if (!chosen)
     return std::move(chosen).error();
-  if (interval)
-    return watch(chosen->pid, *filter, options, *interval);
+  if (options.is_for_leaks)
+    return look_for_leaks(chosen->pid, *filter, options, **interval);
+  if (*interval)
+    return watch(chosen->pid, *filter, options, **interval);
   auto look = look_at(open_source(*chosen), *filter, options.has_system);
   if (auto is_there = check_is_there(*chosen); !is_there)
     return std::move(is_there).error();
@@ -332,12 +407,21 @@ std::vector<OptionGroup> goroutines_options(GoroutinesOptions& options) {
          .set = into(options.watch),
          .check = check_given,
          .excludes = {"--all", "--by", "--folded", "--json", "--pprof", "--html"}},
+        {.names = "--leaks",
+         .help = "Look several times, and show where goroutines come and never leave: status 1",
+         .set = into(options.is_for_leaks),
+         .excludes = {"--all", "--by", "--folded", "--pprof", "--html", "--watch"}},
+        {.names = "--interval",
+         .value = "TIME",
+         .help = "With --leaks, the time from one look to the next (default: 30s)",
+         .set = into(options.interval),
+         .check = check_given,
+         .needs = "--leaks"},
         {.names = "-n,--iterations",
          .value = "COUNT",
-         .help = "With --watch, stop after N looks",
+         .help = "With --watch stop after N looks, with --leaks take N (default: 5)",
          .set = into(options.count),
-         .check = check_count,
-         .needs = "--watch"},
+         .check = check_count},
         {.names = "--system",
          .help = "Show the runtime's own goroutines and functions as well",
          .set = into(options.has_system)}}},
@@ -357,6 +441,7 @@ Command make_goroutines() {
               "  gosym goroutines --by state prometheus   how many wait for what\n"
               "  gosym goroutines --older 5m 4242         what may be stuck\n"
               "  gosym goroutines --watch 10s 4242        what grows: a leak\n"
+              "  gosym goroutines --leaks prometheus      what leaks, after two minutes\n"
               "  gosym goroutines --all 4242              in the form of Go's tracebacks\n"
               "  gosym goroutines --folded 4242 | flamegraph.pl > goroutines.svg\n"
               "  gosym goroutines --pprof now.pb.gz 4242  for go tool pprof\n"

@@ -373,6 +373,14 @@ std::string groups_of(const NamedGoroutines& named, const GoroutineView& view) {
   return text;
 }
 
+std::string stack_text_of(const NamedGoroutines& named, const Goroutine& goroutine,
+                          bool has_system) {
+  std::string text;
+  append_stack(named, goroutine, has_system, /*folds=*/true, text);
+  append_creator(named, goroutine, 0, has_system, text);
+  return text;
+}
+
 std::string folded_of(const NamedGoroutines& named, const GoroutineView& view) {
   std::map<std::string, uint64_t> lines;
   for (const Group& members : group(named, view)) {

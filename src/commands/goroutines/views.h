@@ -22,6 +22,10 @@ std::string traceback_of(const NamedGoroutines& named, const GoroutineView& view
 // tells how many wait for what.
 std::string groups_of(const NamedGoroutines& named, const GoroutineView& view);
 
+// The stack of one, as groups have it, with who created it.
+std::string stack_text_of(const NamedGoroutines& named, const Goroutine& goroutine,
+                          bool has_system);
+
 // A line for each stack that flamegraph.pl and its like read: "STATE;FRAME;... COUNT",
 // outermost frame first.
 std::string folded_of(const NamedGoroutines& named, const GoroutineView& view);

@@ -1,0 +1,175 @@
+#include "commands/goroutines/leaks.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "base/text.h"
+
+namespace gosym {
+
+namespace {
+
+// One that runs is where it is by chance, and its stack is not known.
+bool is_waiting(const Goroutine& goroutine) {
+  using enum go::GoroutineStatus;
+  bool is_at_rest = goroutine.status == kWaiting || goroutine.status == kSyscall ||
+                    goroutine.status == kLeaked;
+  return is_at_rest && goroutine.stack_state != GoroutineStack::kRunning &&
+         goroutine.stack_state != GoroutineStack::kMoving;
+}
+
+// "+3 +3 +4": what came from one look to the next.
+std::string steps_text(const PlaceHistory& history) {
+  std::vector<std::string> steps;
+  for (size_t i = 1; i < history.counts.size(); i++)
+    steps.push_back(fmt::format("{:+}", static_cast<int64_t>(history.counts[i]) -
+                                            static_cast<int64_t>(history.counts[i - 1])));
+  return joined(steps, " ");
+}
+
+std::string_view word_of(Growth growth) {
+  return growth == Growth::kLeaks ? "leaks" : "grows";
+}
+
+void write_numbers(std::string_view key, const std::vector<uint64_t>& numbers,
+                   JsonWriter& json) {
+  json.key(key);
+  json.begin_array();
+  for (uint64_t number : numbers)
+    json.value(number);
+  json.end_array();
+}
+
+}  // namespace
+
+uint32_t LeakFinder::place_of(const NamedGoroutines& named, const Goroutine& goroutine,
+                              bool has_system) {
+  std::span<const uint64_t> stack = named.goroutines.stacks[goroutine.stack];
+  auto [entry, is_new] = place_numbers_.try_emplace(
+      PlaceKey(named.state(goroutine), std::vector(stack.begin(), stack.end()),
+               goroutine.created_at),
+      static_cast<uint32_t>(places_.size()));
+  if (is_new) {
+    Place place = {.state = named.state(goroutine),
+                   .stack = stack_text_of(named, goroutine, has_system)};
+    for (const Call& call : named.stack(goroutine, has_system))
+      place.functions.emplace_back(call.function);
+    place.creator = std::string(named.creator(goroutine, has_system).function);
+    places_.push_back(std::move(place));
+  }
+  return entry->second;
+}
+
+void LeakFinder::add_look(const NamedGoroutines& named, const GoroutineView& view) {
+  totals_.push_back(view.shown.size());
+  std::vector<SeenGoroutine> seen;
+  std::vector<SeenGoroutine> born;
+  for (Place& place : places_)
+    place.minutes = 0;
+  // Many have the same stack, whose place is looked up once.
+  std::map<std::tuple<std::string, uint32_t, uint64_t>, uint32_t> known;
+  for (const Goroutine* goroutine : view.shown) {
+    auto [birth, is_new_birth] = birth_numbers_.try_emplace(
+        {goroutine->created_at, goroutine->start}, static_cast<uint32_t>(births_.size()));
+    if (is_new_birth)
+      births_.emplace_back();
+    born.push_back({goroutine->number, birth->second});
+    if (!is_waiting(*goroutine)) {
+      seen.push_back({goroutine->number, std::nullopt});
+      continue;
+    }
+    auto [place, is_new] = known.try_emplace(
+        {named.state(*goroutine), goroutine->stack, goroutine->created_at}, 0);
+    if (is_new)
+      place->second = place_of(named, *goroutine, view.has_system);
+    Place& there = places_[place->second];
+    there.birth = birth->second;
+    there.minutes = std::max(there.minutes, named.minutes(*goroutine));
+    births_[birth->second] = there;
+    seen.push_back({goroutine->number, place->second});
+  }
+  by_place_.add_look(seen);
+  by_birth_.add_look(born);
+}
+
+std::vector<LeakFinder::Found> LeakFinder::find() const {
+  std::vector<Found> found;
+  std::set<uint64_t> told;  // births, of which a place is told
+  auto add = [&](const PlaceHistories& histories, const std::vector<Place>& places,
+                 bool is_birth) {
+    for (size_t i = 0; i < histories.places().size(); i++) {
+      const PlaceHistory& history = histories.places()[i];
+      Growth growth = growth_of(history);
+      // One of no known place has only run; and what grows by birth grows somewhere.
+      if (growth == Growth::kNone || places[i].stack.empty() ||
+          (is_birth && (growth != Growth::kLeaks || told.contains(i))))
+        continue;
+      if (!is_birth && growth == Growth::kLeaks)
+        told.insert(places[i].birth);
+      found.push_back({growth, &history, &places[i]});
+    }
+  };
+  add(by_place_, places_, /*is_birth=*/false);
+  add(by_birth_, births_, /*is_birth=*/true);
+  auto growth = [](const Found& one) {
+    return one.history->counts.back() - one.history->counts.front();
+  };
+  std::ranges::stable_sort(found, [&](const Found& one, const Found& other) {
+    return std::tuple(one.growth, growth(one)) > std::tuple(other.growth, growth(other));
+  });
+  return found;
+}
+
+bool LeakFinder::has_leaks() const {
+  std::vector<Found> found = find();
+  return !found.empty() && found.front().growth == Growth::kLeaks;
+}
+
+std::string LeakFinder::text(double seconds) const {
+  std::string text =
+      fmt::format("{} looks in {:.0f} s: {} goroutines at the first, {} at the last\n", looks(),
+                  seconds, with_commas(totals_.front()), with_commas(totals_.back()));
+  std::vector<Found> found = find();
+  for (const Found& one : found) {
+    const PlaceHistory& history = *one.history;
+    text += fmt::format("\n{}: {}; {} there now", word_of(one.growth), steps_text(history),
+                        with_commas(history.counts.back()));
+    text += history.left == 0 ? ", and none has left"
+                              : fmt::format(", {} have left", with_commas(history.left));
+    if (one.place->minutes > 0)
+      text += fmt::format("; waiting for {} at most", count_text(one.place->minutes, "minute"));
+    text += fmt::format("\n[{}]\n{}", printable(one.place->state), one.place->stack);
+  }
+  if (!has_leaks())
+    text += fmt::format(
+        "{}no leak seen: nowhere did goroutines come from each look to the next "
+        "and none leave\n",
+        found.empty() ? "" : "\n");
+  return text;
+}
+
+void LeakFinder::write(JsonWriter& json) const {
+  write_numbers("goroutines", totals_, json);
+  json.key("places");
+  json.begin_array();
+  for (const Found& one : find()) {
+    json.begin_object();
+    json.field("verdict", word_of(one.growth));
+    json.field("state", one.place->state);
+    write_numbers("counts", one.history->counts, json);
+    write_numbers("arrived", one.history->arrived, json);
+    json.field("left", one.history->left);
+    json.field("minutes", one.place->minutes);
+    json.key("functions");
+    json.begin_array();
+    for (const std::string& function : one.place->functions)
+      json.value(function);
+    json.end_array();
+    json.field("created_by", one.place->creator);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+}  // namespace gosym
