@@ -1,7 +1,8 @@
 #include "elf/build_ids.h"
 
+#include <sha2.h>
+
 #include "base/reader.h"
-#include "base/sha256.h"
 
 namespace gosym::elf {
 
@@ -83,7 +84,14 @@ BuildIds build_ids(Bytes notes) {
 
 std::string store_id(const BuildIds& ids) {
   constexpr size_t kUsualSize = 20;
-  return !ids.gnu.empty() || ids.go.empty() ? ids.gnu : sha256(ids.go).substr(0, kUsualSize);
+  if (!ids.gnu.empty() || ids.go.empty())
+    return ids.gnu;
+  std::string digest(SHA256_DIGEST_LENGTH, '\0');
+  SHA2_CTX context;
+  SHA256Init(&context);
+  SHA256Update(&context, reinterpret_cast<const uint8_t*>(ids.go.data()), ids.go.size());
+  SHA256Final(reinterpret_cast<uint8_t*>(digest.data()), &context);
+  return digest.substr(0, kUsualSize);
 }
 
 }  // namespace gosym::elf

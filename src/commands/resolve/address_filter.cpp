@@ -115,9 +115,9 @@ NamedAddress name_offset(std::string_view line, size_t word, const Number& numbe
 // The begin of the build id that ends before the "+" at `plus`; `plus` if none does.
 size_t begin_of_build_id(std::string_view line, size_t plus) {
   constexpr size_t kFewest = 16;
-  constexpr size_t kLongest = 128;
+  constexpr size_t kMostDigits = 128;
   size_t begin = plus;
-  while (begin > 0 && plus - begin <= kLongest && is_word(line[begin - 1]))
+  while (begin > 0 && plus - begin <= kMostDigits && is_word(line[begin - 1]))
     begin--;
   std::string_view id = line.substr(begin, plus - begin);
   bool is_id = id.size() >= kFewest && id.size() % 2 == 0 &&
