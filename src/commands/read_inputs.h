@@ -16,7 +16,7 @@ namespace gosym {
 struct NamedRecording {
   std::string name;  // of the file, "-" for standard input
   raw::Recording recording;
-  // Of one of perf, as perf_data::ReadFile has them.
+  // Paths of a file of perf, as perf_data::ReadFile has them.
   std::set<std::string> unchecked = {};
 };
 

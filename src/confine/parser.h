@@ -44,7 +44,7 @@ Result<> edit(const std::string& path, uint32_t line);
 // orders from names such as ".vimrc" or "--cmd".
 bool is_edited(std::string_view path);
 
-// What the editor is given behind its command, by the conventions of that command.
+// The words that the editor is given behind its command, by the conventions of that command.
 std::vector<std::string> editor_arguments(std::string_view command, const std::string& path,
                                           uint32_t line);
 

@@ -48,7 +48,8 @@ inline constexpr uint64_t kBucketStack = 48;
 enum class BucketKind : uint64_t { kMemory = 1, kBlocking = 2, kMutexes = 3 };
 
 inline constexpr uint32_t kFirstHeapMinor = 15;  // of Go 1.15
-// Of blocking and mutexes: before, those of mutexes are to be multiplied by a rate.
+// Profiles of waits are read from here on: before, those of mutexes are to be multiplied by a
+// rate.
 inline constexpr uint32_t kFirstContentionMinor = 20;
 inline constexpr uint32_t kLastHeapMinor = 27;  // that was looked at
 

@@ -9,7 +9,7 @@
 
 namespace gosym::go {
 
-// Where the runtime of a Go version counts the memory that it has, on machines of 64 bits:
+// The places where the runtime of a Go version counts its memory, on machines of 64 bits:
 // offsets in three of its variables and in a span. They were read from the DWARF of programs of
 // each version, from Go 1.19 on.
 //
@@ -51,7 +51,7 @@ inline constexpr uint32_t kLastMemoryMinor = 27;   // that was looked at
 // None for versions before that, and for those that nobody has looked at.
 std::optional<MemoryLayout> memory_layout(std::string_view go_version);
 
-// Where the variables are, by the functions that use them (code_operands.h); none: the code
+// The variables, by the functions that use them (code_operands.h); none: the code
 // does not tell.
 struct MemoryVariables {
   std::optional<ImageAddress> statistics;  // memstats

@@ -16,7 +16,7 @@ struct SeenGoroutine {
   std::optional<uint32_t> place = {};
 };
 
-// How many goroutines waited at a place, look after look.
+// The number of goroutines that waited at a place, look after look.
 struct PlaceHistory {
   std::vector<uint64_t> counts;   // at each look
   std::vector<uint64_t> arrived;  // since the look before; of the first look, all
@@ -28,7 +28,7 @@ enum class Growth : uint8_t {
   kGrows,  // more have come than have left, from each look to the next
   kLeaks,  // some have come from each look to the next, and none has left
 };
-// Of fewer than kLeastLooks nothing is told.
+// Fewer than kLeastLooks looks tell nothing.
 Growth growth_of(const PlaceHistory& history);
 inline constexpr size_t kLeastLooks = 3;
 

@@ -10,7 +10,7 @@
 
 namespace gosym {
 
-// Where a program's runtime counts its memory. Addresses are those that it runs at.
+// The places where a program's runtime counts its memory, as it runs.
 struct MemoryRuntime {
   go::MemoryLayout layout;
   uint64_t statistics = 0;
@@ -18,14 +18,14 @@ struct MemoryRuntime {
   uint64_t heap = 0;
 };
 
-// What the runtime has counted, in bytes.
+// The counts of the runtime, in bytes.
 struct MemoryCounts {
-  // Of the arenas: what the system gave and did not get back, and parts of it.
+  // In the arenas: all that the system gave and did not get back, and parts of it.
   uint64_t committed = 0;
   uint64_t in_spans = 0;   // that have objects
   uint64_t in_stacks = 0;  // of goroutines
   uint64_t in_work = 0;    // of the collector: work buffers and bitmaps
-  // Of other memory, for the runtime itself.
+  // In other memory, for the runtime itself.
   uint64_t for_spans = 0;
   uint64_t for_profiles = 0;
   uint64_t for_collector = 0;
@@ -50,7 +50,7 @@ struct MemoryCounts {
   double cpu_share = 0;          // of all CPU time since it began, for collecting
 
   bool is_torn = false;  // the spans and the counts never agreed, as the program went on
-  // What is committed, and in no span.
+  // Memory that is committed, and in no span.
   uint64_t free_spans() const {
     uint64_t used = in_spans + in_stacks + in_work;
     return committed > used ? committed - used : 0;

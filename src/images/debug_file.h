@@ -11,7 +11,7 @@
 
 namespace gosym {
 
-// What this machine has of the kernel that it runs, for what was recorded without its names. It
+// The kernel that this machine runs, for what was recorded without its names. It
 // is opened while files can be.
 struct RunningKernel {
   UniqueFd symbols;  // /proc/kallsyms; none: it is of no use

@@ -33,7 +33,7 @@ Section read_section(Reader& in) {
   return section;
 }
 
-// What of it is there.
+// Reads a section, as far as it is there.
 std::string read_bytes(const raw::Input& file, const Section& section) {
   std::string bytes(std::min({section.size, kMaxSection, file.size()}), '\0');
   bytes.resize(file.read(section.offset, bytes));
@@ -259,7 +259,8 @@ std::string_view without_modifiers(std::string_view name, uint32_t type) {
   return are_modifiers ? name.substr(0, colon) : name;
 }
 
-// What it counts, whatever perf calls it. A PMU of some cores may be in the upper half.
+// The name of what is counted, whatever perf calls it. A PMU of some cores may be in the upper
+// half.
 std::string name_of(const EventAttr& event) {
   const perf_event_attr& attr = event.attr;
   auto index = static_cast<uint32_t>(attr.config);

@@ -59,7 +59,7 @@ struct Header {
 // All but the records. An error: it is no such file, or of a kind that is not read.
 Result<Header> read_header(const raw::Input& file);
 
-// What streams have among their records.
+// Records by which streams tell what files have in their header.
 void add_attr(Bytes record, Header& header);
 void add_event_update(Bytes record, Header& header);
 void add_feature(Bytes record, Header& header);

@@ -55,7 +55,7 @@ void take(RecordedImage& image, RecordedImage now) {
 }  // namespace
 
 ImageId Images::of(const RawMapping& mapping, const BuildId& id) {
-  // What no file backs has a name that is no path.
+  // Memory that no file backs has a name that is no path.
   if (!mapping.path.starts_with('/') || is_memory(mapping.path))
     return {};
   auto [known, is_new] = known_.try_emplace({mapping.path, id.bytes, mapping.file}, ImageId{});

@@ -12,7 +12,7 @@
 
 namespace gosym::perf_data {
 
-// What there is beside a file: where those are looked for that were mapped, and when the
+// Facts beside a file: where those are looked for that were mapped, and when the
 // recording had ended.
 struct FilePlaces {
   std::string symfs;             // as DebugFileOptions has it

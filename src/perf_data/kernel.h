@@ -12,7 +12,7 @@
 
 namespace gosym::perf_data {
 
-// Where the code of the kernel and of its modules lay.
+// The places of the code of the kernel and of its modules.
 struct KernelPlaces {
   std::string symbol;  // "_text", "_stext": empty if it was not told
   uint64_t symbol_address = 0;
@@ -26,7 +26,7 @@ struct KernelPlaces {
 // Notes a mapping of the kernel's.
 void add_mapping(const RawMapping& mapping, KernelPlaces& places);
 
-// What perf calls it.
+// The kernel's name in files of perf.
 inline constexpr std::string_view kKernelPath = "[kernel.kallsyms]";
 
 // True if the kernel of the recording has the build id of the one that runs. perf writes none

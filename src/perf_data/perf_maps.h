@@ -8,9 +8,9 @@
 
 namespace gosym::perf_data {
 
-// What these processes have told of code that they made at run time, in /tmp/perf-PID.map of
-// this machine, up to a time of the recording. As perf does it takes files of its user and of
-// root, for anybody may write there.
+// The maps in which these processes tell of code that they made at run time, /tmp/perf-PID.map
+// of this machine, up to a time of the recording. As perf does it takes files of its user and
+// of root, for anybody may write there.
 std::vector<RecordedPerfMap> read_perf_maps(const std::set<uint32_t>& pids, uint64_t time,
                                             const std::string& symfs);
 

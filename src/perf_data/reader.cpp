@@ -102,7 +102,7 @@ private:
   std::string events_;
 };
 
-// What the records of a file come to.
+// Makes a recording of the records of a file.
 class Conversion {
 public:
   Conversion(const raw::Input& file, const Inputs& others, Header header,
@@ -373,7 +373,7 @@ void Conversion::take_deferred(Bytes record) {
   held_.erase(held);
 }
 
-// Of those whose user stack never came the kernel's part is there, or where they were.
+// Samples whose user stack never came have the kernel's part, or where they were.
 void Conversion::add_deferred() {
   for (auto& [key, samples] : held_)
     for (Held& one : samples) {
@@ -467,7 +467,7 @@ void Conversion::take(SidebandRecord record, const Trailer& trailer, Bytes bytes
   } else if (auto* cgroup = std::get_if<CgroupEvent>(&record)) {
     chunks_.add(std::move(*cgroup));
   } else if (type_of(bytes) == PERF_RECORD_LOST_SAMPLES) {
-    // Those that a filter of BPF dropped are no loss.
+    // Samples that a filter of BPF dropped are no loss.
     bool is_filtered = (misc & (1 << 15)) != 0;
     lost_samples_ += is_filtered ? 0 : load<uint64_t>(bytes, kHeaderSize).value_or(0);
   } else if (type_of(bytes) == PERF_RECORD_AUX || type_of(bytes) == PERF_RECORD_ITRACE_START) {
@@ -483,7 +483,7 @@ void Conversion::take_mapping(const RawMapping& mapping, const BuildId& id, uint
       header_.build_ids.try_emplace(std::string(kKernelPath), id);
     return;
   }
-  // Of data, and of guests.
+  // Data and guests have no code that is sampled here.
   bool is_data = (misc & PERF_RECORD_MISC_MMAP_DATA) != 0;
   if (is_data || mode == PERF_RECORD_MISC_GUEST_KERNEL || mode == PERF_RECORD_MISC_GUEST_USER)
     return;
@@ -532,7 +532,7 @@ void Conversion::set_times(const FilePlaces& places) {
   recording_.end_time = header_.is_cut ? 0 : std::max<uint64_t>(last_time_, 1);
 }
 
-// Of what was lost perf tells of both, records of all kinds and samples.
+// Lost are, as perf tells both, records of all kinds and samples.
 void Conversion::set_counts() {
   RecordingStats stats = {.time = last_time_, .samples = recording_.stats.samples};
   recording_.stats.samples = 0;

@@ -15,7 +15,7 @@ constexpr size_t kReadAtOnce = 1 << 20;
 constexpr size_t kUnpackedAtOnce = 256 << 10;
 constexpr size_t kRecordHeader = 8;
 
-// What follows a record that is no part of it.
+// The size of what follows a record and is no part of it.
 uint64_t size_behind(Bytes record) {
   if (type_of(record) == kAuxTrace)
     return load<uint64_t>(record, kRecordHeader).value_or(0);

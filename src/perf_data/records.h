@@ -21,7 +21,7 @@ public:
 
   // Valid until the next call.
   std::optional<Bytes> next();
-  // What could not be read so far.
+  // Bytes that could not be read so far.
   uint64_t damaged_bytes() const { return damaged_bytes_; }
 
 private:

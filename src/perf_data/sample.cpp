@@ -89,7 +89,7 @@ void read_stack(Reader& in, Sample& sample) {
   sample.stack = stack.first(std::min<uint64_t>(in.u64(), stack.size()));
 }
 
-// What comes before the call chain.
+// Reads the fields before the call chain.
 void read_begin(Reader& in, const perf_event_attr& attr, Sample& sample) {
   auto has = [&](uint64_t field) { return (attr.sample_type & field) != 0; };
   for (uint64_t field : {PERF_SAMPLE_IDENTIFIER, PERF_SAMPLE_IP, PERF_SAMPLE_TID,
@@ -113,7 +113,7 @@ void read_begin(Reader& in, const perf_event_attr& attr, Sample& sample) {
     skip_counts(in, attr);
 }
 
-// What comes behind the stack, of which only the cgroup is of use.
+// Reads the fields behind the stack, of which only the cgroup is of use.
 void read_end(Reader& in, const perf_event_attr& attr, Sample& sample) {
   auto has = [&](uint64_t field) { return (attr.sample_type & field) != 0; };
   if (has(PERF_SAMPLE_WEIGHT) || has(PERF_SAMPLE_WEIGHT_STRUCT))

@@ -35,11 +35,11 @@ Result<Sample> parse_sample(Bytes record, const perf_event_attr& attr);
 // For a sample without a call chain.
 void take_ip_as_stack(Sample& sample);
 
-// Where the event's number lies in a sample; none if it has none. It is the same for all events
-// of a file.
+// The place of the event's number in a sample; none if it has none. It is the same for all
+// events of a file.
 std::optional<size_t> place_of_id(const perf_event_attr& attr);
 
-// What other records have at their end.
+// The fields that other records have at their end.
 struct Trailer {
   uint64_t time = 0;
   uint32_t cpu = 0;

@@ -35,7 +35,7 @@ const Machine* machine_of(const std::string& name) {
   return name == "x86_64" || name.empty() ? &kX86 : nullptr;
 }
 
-// Of the registers that a sample has.
+// The registers that a sample has.
 class Registers {
 public:
   Registers(const Sample& sample, uint64_t mask) : values_(sample.registers), mask_(mask) {}

@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kMaxSmaps = 64 << 20;
 
-// Of "   123 kB", in bytes.
+// The number of "   123 kB", in bytes.
 uint64_t kilobytes_in(std::string_view text) {
   text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
   auto number = parse_decimal(text.substr(0, text.find(' ')));

@@ -58,7 +58,7 @@ struct Recording {
   // what is wrong with one.
   uint64_t damaged_samples = 0;
   std::string sample_problem;
-  // What else there is to say of one that was made of another file.
+  // More to say of one that was made of another file, a clause each.
   std::vector<std::string> notes;
 };
 

@@ -310,7 +310,7 @@ uint8_t walk_stack(Code& code, const Profile& profile, std::span<const LocationI
                      state.gap - std::min<size_t>(state.gap, begin));
   };
   ChainPart own = part_from(0, switches);
-  // Of its call chains perf tells nothing but addresses.
+  // Call chains of perf have nothing but addresses.
   bool is_alone =
       !profile.info.source.empty() && words.empty() && state.frame_offset == kNoFrame;
   StackWalk walk(code, Words(code, state.space, words), own.before,

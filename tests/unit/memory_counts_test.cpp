@@ -28,7 +28,7 @@ struct Program {
 
   void set(uint64_t address, uint64_t value) { words[address] = value; }
 
-  // Of one of the three sets.
+  // One of the three sets.
   void count_bytes(uint64_t set_number, uint64_t what, uint64_t bytes) {
     set(kStatistics + set_number * runtime.layout.count_set + what * 8, bytes);
   }
@@ -137,7 +137,7 @@ TEST_CASE("memory: a list of spans that is none") {
   CHECK(is_refused(program.read(), "cannot be read"));
   program.runtime.collector = kEnd;
   CHECK(is_refused(program.read(), "its collector"));
-  // What cannot be read of spans is as if they had ended.
+  // Spans that cannot be read are as if they had ended.
   program = make_program();
   for (uint64_t i = 0; i < 3; i++)
     program.set(kList + 8 * i, UINT64_MAX - 7);

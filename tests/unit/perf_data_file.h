@@ -59,7 +59,7 @@ inline std::string bytes_of(const perf_event_attr& attr) {
   return {reinterpret_cast<const char*>(&attr), sizeof(attr)};
 }
 
-// Of an event as clock_attr() has it.
+// A sample of an event as clock_attr() has it.
 inline std::string trailer(uint64_t time = kTime, uint64_t id = 1) {
   return u32(kPid) + u32(kTid) + u64(time) + u64(3) + u64(id);
 }

@@ -262,7 +262,7 @@ std::string json_of(const LeakFinder& finder, uint32_t pid, uint64_t interval_ns
   return fmt::format("{}\n", json.text());
 }
 
-// Of the first Go runtime.
+// Goroutines of the first Go runtime are followed.
 Result<int> look_for_leaks(uint32_t pid, const GoroutineFilter& filter,
                            const GoroutinesOptions& options, uint64_t interval_ns) {
   size_t count = options.count == 0 ? kLooksForLeaks : options.count;
@@ -292,7 +292,7 @@ Result<int> look_for_leaks(uint32_t pid, const GoroutineFilter& filter,
   return finder.has_leaks() ? kFailure : kSuccess;
 }
 
-// Of --watch or --interval: none is empty.
+// The value of --watch or --interval; none: it is empty.
 Result<std::optional<uint64_t>> parse_interval(const char* option, const std::string& text) {
   constexpr uint64_t kLeastInterval = 10'000'000;
   auto interval = parse_duration(text);

@@ -21,7 +21,8 @@ public:
 
   size_t looks() const { return totals_.size(); }
   bool has_leaks() const;
-  // What leaks and what grows, the most first; `seconds` from the first look to the last.
+  // The places that leak and that grow, the most first; `seconds` from the first look to the
+  // last.
   std::string text(double seconds) const;
   void write(JsonWriter& json) const;
 

@@ -160,7 +160,7 @@ int tell_rest(const GoroutineSource& source, bool is_torn, std::string_view what
   return kPartial;
 }
 
-// What was waited for, how often and for how long, since the program began.
+// The number of waits and their time, since the program began.
 std::string header_of(const Profile& profile, const HeapView& view) {
   std::map<std::string_view, uint64_t> totals;
   for (const SampleCount& sample : profile.samples)
@@ -245,7 +245,7 @@ Result<int> run_heap(HeapOptions& options) {
   if (!chosen)
     return std::move(chosen).error();
   auto source = open_source(*chosen);
-  // What was read of a process that ended meanwhile may be of nothing.
+  // A process that ended meanwhile may have been read in part.
   auto show = [&](auto read, auto show_it) -> Result<int> {
     auto found = source ? read(*source) : decltype(read(*source))(Error(source.error()));
     if (auto is_there = check_is_there(*chosen); !is_there)

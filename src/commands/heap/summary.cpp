@@ -69,7 +69,7 @@ Result<MemoryCounts> read_counts(const GoFile& file, const GoroutineSource& sour
                             source.read_memory);
 }
 
-// What the heap's memory is for; together it is what is committed.
+// A use of the heap's memory; all uses together are what is committed.
 struct HeapPart {
   std::string_view key;
   std::string_view what;

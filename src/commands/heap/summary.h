@@ -18,7 +18,7 @@ struct ResidentMemory {
   bool has_c = false;  // C code is in the process: what else has no file may be anybody's
 };
 
-// What the memory of a program is for.
+// The uses of a program's memory.
 struct MemorySummary {
   std::string program;
   std::string go_version;
@@ -28,7 +28,7 @@ struct MemorySummary {
   std::optional<ResidentMemory> resident;  // none: of a core file
 };
 
-// Of the first Go runtime in the process that can be read.
+// Reads it of the first Go runtime in the process that can be read.
 Result<MemorySummary> read_memory_summary(const GoroutineSource& source);
 
 // One screen for people.
@@ -36,7 +36,7 @@ std::string text_of(const MemorySummary& summary);
 // gosym-heap(1) has its keys.
 std::string json_of(const MemorySummary& summary);
 
-// What is not as it is in most programs, a clause each; empty: nothing.
+// Facts that are unusual for a program, a clause each; empty: none.
 std::vector<std::string> unusual_in(const MemorySummary& summary);
 
 }  // namespace gosym

@@ -99,7 +99,7 @@ Result<SidebandRecord> parse_sideband_record(Bytes data);
 // The same of a body that has another trailer, or none.
 Result<SidebandRecord> parse_sideband_body(Bytes body, uint32_t type, uint16_t misc,
                                            uint64_t time);
-// Where a trailer of so many bytes begins in a record that is long enough for it.
+// The place of a trailer of so many bytes in a record that is long enough for it.
 size_t place_of_trailer(Bytes record, size_t size);
 
 // Of a record of a mapping the process and the time, which its other parts need not be read
