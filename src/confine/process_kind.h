@@ -30,6 +30,7 @@ enum class CallFilter : uint8_t {
   kNone,       // all
   kFetching,   // none by which one changes, signals or looks into others
   kOpening,    // likewise, and none by which one starts others or connects
+  kFinding,    // likewise, and none by which one makes a folder
   kParsing,    // those alone that computing takes; what has a path is asked of an opener
   kStarting,   // none by which one changes others or executes a program
   kReading,    // those alone that computing takes, and to read the memory of others

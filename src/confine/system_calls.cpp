@@ -317,7 +317,7 @@ constexpr Harmless kOfKeeping[] = {{SCMP_SYS(bpf), 0, kInt, BPF_MAP_CREATE},
                                    {SCMP_SYS(bpf), 0, kInt, BPF_MAP_GET_NEXT_KEY}};
 constexpr int kSamplingOthers[] = {SCMP_SYS(perf_event_open), SCMP_SYS(pidfd_send_signal)};
 
-// One who opens files makes the folders of a store.
+// An opener makes the folders of a store.
 constexpr int kOfOpening[] = {SCMP_SYS(mkdir), SCMP_SYS(mkdirat)};
 
 // One who starts processes that look into others: what he, or they, need of the above.
