@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
 
-#include "base/sha256.h"
 #include "base/text.h"
+#include "elf/build_ids.h"
 #include "gsym/gsym_file.h"
 #include "gsym/gsym_writer.h"
 #include "symbolize/gsym_source.h"
@@ -72,14 +72,13 @@ void ask_all(const std::string& bytes) {
 
 }  // namespace
 
-TEST_CASE("sha256: the examples of FIPS 180-4, and a length around each block's end") {
-  CHECK(hex(sha256("abc")) ==
-        "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-  CHECK(hex(sha256("")) == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
-  CHECK(hex(sha256("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq")) ==
-        "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
-  CHECK(hex(sha256(std::string(64, 'a'))) ==
-        "ffe054fe7ae0cb6dc65c3af9b61d5209f439851db43d0ba5997337df154668eb");
+TEST_CASE(
+    "stores: a Go program is known by what Go's linker makes of its id, unless it has GNU's") {
+  // The beginning of SHA-256 of "abc" (FIPS 180-4).
+  CHECK(hex(elf::store_id({.gnu = {}, .go = "abc", .package = {}})) ==
+        "ba7816bf8f01cfea414140de5dae2223b00361a3");
+  CHECK(elf::store_id({.gnu = "GNU", .go = "abc", .package = {}}) == "GNU");
+  CHECK(elf::store_id({}).empty());
 }
 
 TEST_CASE("GSYM: what was written is read") {
