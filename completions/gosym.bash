@@ -117,7 +117,7 @@ _gosym() {
         --interval -n --iterations"
       ;;
     heap)
-      options="-h --help -p --pid --inuse --alloc --block --mutex --summary --objects --system -g --tree -G --inverted --callers --callees --lines
+      options="-h --help -p --pid --inuse --alloc --block --growth --interval -n --iterations --mutex --summary --objects --system -g --tree -G --inverted --callers --callees --lines
         -s --by --sort --top --min --percent-limit --depth --fold-recursion -S --focus --ignore --hide --show --json
         --folded --pprof --html --color"
       ;;
@@ -154,8 +154,8 @@ _gosym() {
     diff:--confidence | diff:--fail-above) ;;
     goroutines:-p | goroutines:--pid | heap:-p | heap:--pid) _gosym_pids ;;
     goroutines:--by) _gosym_words "state function creator label:" ;;
-    goroutines:--watch | goroutines:--interval) _gosym_words "1s 10s 1m" ;;
-    goroutines:-n | goroutines:--iterations) ;;
+    goroutines:--watch | goroutines:--interval | heap:--interval) _gosym_words "1s 10s 1m" ;;
+    goroutines:-n | goroutines:--iterations | heap:-n | heap:--iterations) ;;
     goroutines:--older) _gosym_words "1m 5m 1h" ;;
     goroutines:--state | goroutines:--focus | goroutines:--label) ;;
     top:--interval) _gosym_words "500ms 1s 2s" ;;

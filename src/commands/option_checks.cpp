@@ -23,6 +23,15 @@ std::string check_process(const std::string& text) {
   return is_name ? std::string() : check_id("process")(text);
 }
 
+std::string check_interval(const std::string& text) {
+  constexpr uint64_t kLeast = 10'000'000;
+  auto interval = parse_duration(text);
+  return interval && *interval >= kLeast
+             ? std::string()
+             : fmt::format("'{}' is not a duration of 10ms or more, such as 1s",
+                           printable(text));
+}
+
 std::string check_count(const std::string& text) {
   return parse_decimal(text) ? std::string()
                              : fmt::format("'{}' is not a count", printable(text));

@@ -14,6 +14,9 @@ Check check_id(const char* kind);
 // Of the id of a process or the name of its program.
 std::string check_process(const std::string& text);
 
+// Of a time from one look to the next: a duration, and none that would leave no time between.
+std::string check_interval(const std::string& text);
+
 // Of a number from 0 on.
 std::string check_count(const std::string& text);
 

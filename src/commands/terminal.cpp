@@ -11,6 +11,7 @@
 #include <cstdlib>
 
 #include "base/exit_status.h"
+#include "base/print.h"
 #include "base/shell.h"
 #include "commands/character_set.h"
 #include "confine/parser.h"
@@ -37,6 +38,14 @@ void write_all(int fd, std::string_view text) {
 }  // namespace
 
 // As git has it: an empty variable, or "cat", is the wish for none.
+void show_next_look(size_t number, size_t count) {
+  if (isatty(STDERR_FILENO) == 0)
+    return;
+  print(stderr, "\r\x1b[K{}",
+        number == 0 ? "" : fmt::format("look {} of {} follows", number, count));
+  std::fflush(stderr);
+}
+
 std::string pager_command() {
   for (const char* name : {"GOSYM_PAGER", "PAGER"})
     if (std::getenv(name))

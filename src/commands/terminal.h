@@ -21,6 +21,10 @@ bool wants_colour(ColourMode mode);
 // kAuto on a terminal that has them and is to have them.
 Screen standard_output(ColourMode mode);
 
+// Says on a terminal, where standard error is one, which of several looks is waited for; 0
+// takes that away.
+void show_next_look(size_t number, size_t count);
+
 // The pager that GOSYM_PAGER or PAGER names, or less, as the shell understands it.
 std::string pager_command();
 

@@ -11,6 +11,7 @@ import os
 import pathlib
 import re
 import subprocess
+import time
 
 from common import FIXTURES, GO_ENVIRONMENT, WITHOUT_RIGHTS, call, compiled, go, go_versions, gosym
 from common import new_place, parse_locations, run
@@ -210,6 +211,30 @@ def waits_unknown():
         assert done.status == 5 and "has no profile of mutexes" in done.err, done
 
 
+def growth(version):
+    """Whose memory grows, and how fast, by what the program wrote meanwhile; what is replaced does not."""
+    with resting(build(version), "grow", 4096) as (pid, own):
+        begin = time.time_ns()
+        document = json.loads(gosym("heap", "--growth", "--interval", "300ms", "-n", 5, "--json", pid).out)
+        end = time.time_ns()
+        text = gosym("heap", "--growth", "--interval", "100ms", "-n", 4, pid).out
+    lines = [tuple(map(int, line.split())) for line in pathlib.Path(f"{own}.grown").read_text().splitlines()[:-1]]
+    lines = [line for line in lines if begin < line[0] < end]
+    rate = (lines[-1][1] - lines[0][1]) / (lines[-1][0] - lines[0][0]) * 1e9
+    print(f"# {rate:.0f} bytes a second, found {document['total']}")
+    assert document["collections"] > 0 and len(document["in_use"]) == 5, document
+    assert [row["stack"][0] for row in document["growing"]] == ["main.hoard"], document
+    for found in (document["total"], document["growing"][0]):
+        assert abs(found["bytes_per_second"] - rate) < found["error"] + 0.25 * rate, (found, rate)
+    assert re.search(r"^ *\+[\d.]+ ± [\d.]+ +[\d.]+  main\.hoard < main\.grow < main\.main", text, re.M), text
+    with resting(build(version), "collect", 4096) as (pid, _):
+        text = gosym("heap", "--growth", "--interval", "10ms", "-n", 3, pid).out
+        assert "no collection ended meanwhile" in text, text
+        for options, what in [(["-n", 2], "3 looks or more"), (["--interval", "1ms"], "--interval: '1ms'")]:
+            done = gosym("heap", "--growth", *options, pid, check=False)
+            assert done.status == 2 and what in done.err, done
+
+
 def hostile(how):
     with resting(build("1.21", "static", "-tags=hostile"), how, 4096) as (pid, _):
         done = gosym("heap", pid, check=False)
@@ -254,6 +279,7 @@ run([(f"Go {version}, {way}, {how or 'not collected'}, {rate or 'default rate'}:
     [(f"Go {version}, {way}: who waited, and who let others wait", functools.partial(waits, version, way))
      for version in VERSIONS if version not in ("1.15", "1.19")
      for way in (ways_of(version) if version == "1.27" else ["static"])] +
+    [(f"Go {version}: whose memory grows", functools.partial(growth, version)) for version in ("1.15", "1.27")] +
     [("of releases that are not known nothing is told", counts_unknown),
      ("nor of their waits, or where there is no profile of them", waits_unknown)] +
     [(f"a list that is made to lead astray: {how}", functools.partial(hostile, how)) for how in HOSTILE] +

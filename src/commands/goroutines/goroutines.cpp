@@ -1,5 +1,3 @@
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <memory>
@@ -15,6 +13,7 @@
 #include "commands/goroutines/leaks.h"
 #include "commands/goroutines/profile.h"
 #include "commands/option_checks.h"
+#include "commands/terminal.h"
 #include "output/html.h"
 #include "output/json.h"
 #include "output/output_file.h"
@@ -244,14 +243,6 @@ Result<int> watch(uint32_t pid, const GoroutineFilter& filter, const GoroutinesO
   return kSuccess;
 }
 
-// On a terminal, while the next look is waited for; nothing for one that is empty.
-void show_progress(const std::string& text) {
-  if (isatty(STDERR_FILENO) == 0)
-    return;
-  print(stderr, "\r\x1b[K{}", text);
-  std::fflush(stderr);
-}
-
 std::string json_of(const LeakFinder& finder, uint32_t pid, uint64_t interval_ns) {
   JsonWriter json;
   json.begin_object();
@@ -271,11 +262,11 @@ Result<int> look_for_leaks(uint32_t pid, const GoroutineFilter& filter,
   uint64_t last = begin;
   while (finder.looks() < count) {
     if (finder.looks() > 0) {
-      show_progress(fmt::format("look {} of {} follows", finder.looks() + 1, count));
+      show_next_look(finder.looks() + 1, count);
       std::this_thread::sleep_for(std::chrono::nanoseconds(interval_ns));
+      show_next_look(0, 0);
     }
     auto look = look_at(open_process_source(pid), filter, options.has_system);
-    show_progress("");
     if (!look && finder.looks() >= kLeastLooks && look.error().exit_status() == kNoTarget) {
       tell({"the process has ended before the last look"});
       break;
@@ -292,42 +283,28 @@ Result<int> look_for_leaks(uint32_t pid, const GoroutineFilter& filter,
   return finder.has_leaks() ? kFailure : kSuccess;
 }
 
-// The value of --watch or --interval; none: it is empty.
-Result<std::optional<uint64_t>> parse_interval(const char* option, const std::string& text) {
-  constexpr uint64_t kLeastInterval = 10'000'000;
-  auto interval = parse_duration(text);
-  if (!text.empty() && (!interval || *interval < kLeastInterval))
-    return errorf("{}: '{}' is not a duration of 10ms or more, such as 1s", option,
-                  printable(text))
-        .with_exit_status(kUsage);
-  return interval;
-}
-
 Result<int> run_goroutines(const GoroutinesOptions& options) {
   auto filter = make_filter(options);
   if (!filter)
     return std::move(filter).error();
-  auto interval = options.is_for_leaks ? parse_interval("--interval", options.interval)
-                                       : parse_interval("--watch", options.watch);
-  if (!interval)
-    return std::move(interval).error();
-  if (*interval && names_core_file(options.process))
+  auto interval = parse_duration(options.is_for_leaks ? options.interval : options.watch);
+  if (interval && names_core_file(options.process))
     return errorf("{}: a core file does not change",
                   options.is_for_leaks ? "--leaks" : "--watch")
         .with_exit_status(kUsage);
   if (options.is_for_leaks && options.count != 0 && options.count < kLeastLooks)
     return errorf("--leaks: {} looks or more tell what grows", kLeastLooks)
         .with_exit_status(kUsage);
-  if (options.count != 0 && !*interval)
+  if (options.count != 0 && !interval)
     return Error("--iterations needs --watch or --leaks").with_exit_status(kUsage);
   auto chosen = choose_source("goroutines", options.process, options.program,
                               {options.pprof, options.html});
   if (!chosen)
     return std::move(chosen).error();
   if (options.is_for_leaks)
-    return look_for_leaks(chosen->pid, *filter, options, **interval);
-  if (*interval)
-    return watch(chosen->pid, *filter, options, **interval);
+    return look_for_leaks(chosen->pid, *filter, options, *interval);
+  if (interval)
+    return watch(chosen->pid, *filter, options, *interval);
   auto look = look_at(open_source(*chosen), *filter, options.has_system);
   if (auto is_there = check_is_there(*chosen); !is_there)
     return std::move(is_there).error();
@@ -405,7 +382,7 @@ std::vector<OptionGroup> goroutines_options(GoroutinesOptions& options) {
          .value = "TIME",
          .help = "Look again after this time, and show what changed",
          .set = into(options.watch),
-         .check = check_given,
+         .check = check_interval,
          .excludes = {"--all", "--by", "--folded", "--json", "--pprof", "--html"}},
         {.names = "--leaks",
          .help = "Look several times, and show where goroutines come and never leave: status 1",
@@ -415,7 +392,7 @@ std::vector<OptionGroup> goroutines_options(GoroutinesOptions& options) {
          .value = "TIME",
          .help = "With --leaks, the time from one look to the next (default: 30s)",
          .set = into(options.interval),
-         .check = check_given,
+         .check = check_interval,
          .needs = "--leaks"},
         {.names = "-n,--iterations",
          .value = "COUNT",

@@ -1,13 +1,17 @@
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <map>
 #include <memory>
+#include <thread>
 
+#include "base/clock.h"
 #include "base/exit_status.h"
 #include "base/print.h"
 #include "base/text.h"
 #include "commands/command.h"
 #include "commands/goroutines/source.h"
+#include "commands/heap/growth.h"
 #include "commands/heap/profile.h"
 #include "commands/heap/summary.h"
 #include "commands/option_checks.h"
@@ -27,6 +31,9 @@ struct HeapOptions {
   std::string program;  // of a core file; empty: at its path
   HeapView heap;
   bool is_summary = false;
+  bool is_for_growth = false;
+  std::string interval = "30s";
+  size_t count = 5;  // of looks for growth
   ViewOptions view;
   Selection selection;
   ColourMode colour = ColourMode::kAuto;
@@ -237,6 +244,66 @@ Result<int> show_memory(const MemorySummary& summary, const GoroutineSource& sou
   return tell_rest(source, summary.counts.is_torn, "the spans were not what was counted");
 }
 
+Result<FoundHeap> read_first_heap(const GoroutineSource& source, HeapTime time) {
+  return read_first<HeapProfile>(
+      source, [&](const GoFile& file) { return read_heap_of(file, source, time); });
+}
+
+std::string json_of(const HeapGrowth& growth, uint32_t pid) {
+  JsonWriter json;
+  json.begin_object();
+  json.field("pid", pid);
+  growth.write(json);
+  json.end_object();
+  return fmt::format("{}\n", json.text());
+}
+
+// Several looks at what is in use. A process that ends after enough of them is shown as far.
+Result<int> look_for_growth(const ChosenSource& chosen, const HeapOptions& options,
+                            uint64_t interval_ns) {
+  HeapGrowth growth;
+  while (growth.looks() < options.count) {
+    if (growth.looks() > 0) {
+      show_next_look(growth.looks() + 1, options.count);
+      std::this_thread::sleep_for(std::chrono::nanoseconds(interval_ns));
+      show_next_look(0, 0);
+    }
+    auto source = open_source(chosen);
+    uint64_t time = monotonic_ns();
+    auto found = source ? read_first_heap(*source, HeapTime::kCollection)
+                        : Result<FoundHeap>(std::move(source).error());
+    auto is_there = check_is_there(chosen);
+    if (!is_there && growth.looks() >= kLeastHeapLooks) {
+      print(stderr, "gosym: note: the process has ended before the last look\n");
+      break;
+    }
+    if (!is_there)
+      return std::move(is_there).error();
+    if (!found)
+      return std::move(found).error();
+    Profile profile = profile_of(found->profile, options.heap, *found->file, *source);
+    growth.add_look(profile, time, found->profile.collections);
+  }
+  auto file = OutputFile::open("-");
+  if (!file)
+    return std::move(file).error();
+  Screen screen = standard_output(options.colour);
+  file->write(options.format == "json" ? json_of(growth, chosen.pid)
+                                       : on_screen(growth.text(screen), screen));
+  if (auto written = file->finish(); !written)
+    return std::move(written).error();
+  return kSuccess;
+}
+
+Result<int> run_growth(const ChosenSource& chosen, const HeapOptions& options) {
+  if (chosen.is_core)
+    return Error("--growth: a core file does not change").with_exit_status(kUsage);
+  if (options.count < kLeastHeapLooks)
+    return errorf("--growth: {} looks or more tell what grows", kLeastHeapLooks)
+        .with_exit_status(kUsage);
+  return look_for_growth(chosen, options, parse_duration(options.interval).value_or(0));
+}
+
 Result<int> run_heap(HeapOptions& options) {
   if (auto checked = check_view(options.view); !checked)
     return std::move(checked).error();
@@ -244,6 +311,8 @@ Result<int> run_heap(HeapOptions& options) {
   auto chosen = choose_source("heap", options.process, options.program, {output});
   if (!chosen)
     return std::move(chosen).error();
+  if (options.is_for_growth)
+    return run_growth(*chosen, options);
   auto source = open_source(*chosen);
   // A process that ended meanwhile may have been read in part.
   auto show = [&](auto read, auto show_it) -> Result<int> {
@@ -265,11 +334,7 @@ Result<int> run_heap(HeapOptions& options) {
         },
         show_waits);
   return show(
-      [&](const GoroutineSource& from) {
-        return read_first<HeapProfile>(from, [&](const GoFile& file) {
-          return read_heap_of(file, from, options.heap.time);
-        });
-      },
+      [&](const GoroutineSource& from) { return read_first_heap(from, options.heap.time); },
       show_heap);
 }
 
@@ -329,6 +394,24 @@ std::vector<OptionGroup> heap_options(HeapOptions& options) {
        .set = [&options](
                   const std::string& /*none*/) { options.heap.waits = HeapWaits::kMutexes; },
        .excludes = {"--inuse", "--alloc", "--summary", "--system"}},
+      {.names = "--growth",
+       .help = "Look several times, and show whose memory in use grows",
+       .set = into(options.is_for_growth),
+       .excludes = {"--alloc", "--summary", "--block", "--mutex", "--objects", "--tree",
+                    "--inverted", "--callers", "--callees", "--lines", "--by", "--folded",
+                    "--pprof", "--html"}},
+      {.names = "--interval",
+       .value = "TIME",
+       .help = "With --growth, the time from one look to the next (default: 30s)",
+       .set = into(options.interval),
+       .check = check_interval,
+       .needs = "--growth"},
+      {.names = "-n,--iterations",
+       .value = "COUNT",
+       .help = "With --growth, the number of looks (default: 5)",
+       .set = into(options.count),
+       .check = check_count,
+       .needs = "--growth"},
       {.names = "--objects",
        .help = "Count objects, not bytes; of waits their number, not their time",
        .set = into(options.heap.has_objects)},
@@ -360,6 +443,7 @@ Command make_heap() {
               "  gosym heap --summary 4242          what all memory is for, and the collector\n"
               "  gosym heap --alloc prometheus      what was allocated since it began\n"
               "  gosym heap --mutex 4242            who let others wait for a mutex\n"
+              "  gosym heap --growth 4242           whose memory grows, after two minutes\n"
               "  gosym heap --tree --objects 4242   how many objects, as a tree\n"
               "  gosym heap --folded 4242 | flamegraph.pl > heap.svg\n"
               "  gosym heap --pprof now.pb.gz 4242  for go tool pprof -diff_base\n"
