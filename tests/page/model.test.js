@@ -227,7 +227,7 @@ test("it knows each source of a name, and each reason for none", () => {
     .replace(/\/\/.*/g, "").split(",").map((value) => value.trim()).filter(Boolean);
   assert.equal(v.kSources.length, values("FrameSource").length);
   assert.deepEqual(v.kGoSources.map((source) => values("FrameSource")[source]),
-    ["kPclntab", "kPclntabDerived", "kGivenGo"]);
+    ["kPclntab", "kPclntabDerived", "kGivenGo", "kGsymGo"]);
   for (const words of [v.kUnnamedWords, v.kUnnamedReasons])
     assert.equal(words.length, values("Unnamed").length);
 });
