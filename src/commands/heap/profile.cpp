@@ -116,6 +116,10 @@ private:
 
   std::vector<HeapCall> calls_of(std::span<const uint64_t> addresses) {
     std::vector<HeapCall> calls;
+    // Go 1.23 and 1.24 mark stacks of the runtime's own locks as those of which each call has
+    // an address.
+    if (!addresses.empty() && addresses.front() == UINT64_MAX)
+      addresses = addresses.subspan(1);
     for (size_t i = 0; i < addresses.size(); i++) {
       const std::vector<Call>& there = calls_at(addresses[i]);
       if (there.empty())
