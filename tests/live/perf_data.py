@@ -52,12 +52,13 @@ def is_in_kernel(address):
 def samples_of_perf(data):
     """What perf's own listing of the file's bytes says: the sample, its address, and the pc among its registers."""
     head = re.compile(r"(?:(\d+) )?0x[0-9a-f]+ \[0x[0-9a-f]+\]: PERF_RECORD_SAMPLE\(IP, 0x[0-9a-f]+\): "
-                      r"(\d+)/(\d+): 0x([0-9a-f]+) ")
+                      r"(-?\d+)/(-?\d+): 0x([0-9a-f]+) ")  # -1: of a thread that ends
     samples = []
     for line in call("perf", "script", "-D", "-i", data).out.splitlines():
         if found := head.search(line):
             part, kernel, user = None, [], []
-            samples.append([Sample(*(int(number or 0) for number in found.groups()[:3]), kernel, user), int(found[4], 16), 0])
+            numbers = [int(found[1] or 0), *(int(found[i]) % 2**32 for i in (2, 3))]
+            samples.append([Sample(*numbers, kernel, user), int(found[4], 16), 0])
         elif found := re.match(r"\.{5} +\d+: ([0-9a-f]{16})$", line):
             value = int(found[1], 16)
             if value >= MARKERS:
