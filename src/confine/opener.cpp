@@ -400,6 +400,13 @@ void set_path(Understood& call, uint64_t base, uint64_t path) {
     call.base = AT_FDCWD;
 }
 
+bool make_folder(uint64_t path, uint64_t mode, Understood& call) {
+  call.request.ask = FileCall::kMakeFolder;
+  call.request.mode = static_cast<uint32_t>(mode);
+  set_path(call, static_cast<uint64_t>(AT_FDCWD), path);
+  return true;
+}
+
 // False: it is none that is known.
 bool understand(const CallMade& made, Understood& call) {
   const auto& a = made.arguments;
@@ -439,12 +446,6 @@ bool understand(const CallMade& made, Understood& call) {
     set_path(call, kHere, path);
     return true;
   };
-  auto make_folder = [&](uint64_t path, uint64_t mode) {
-    request.ask = FileCall::kMakeFolder;
-    request.mode = static_cast<uint32_t>(mode);
-    set_path(call, kHere, path);
-    return true;
-  };
   switch (made.number) {
     case SYS_openat:
       return open_with(a[0], a[1], a[2], a[3]);
@@ -471,7 +472,7 @@ bool understand(const CallMade& made, Understood& call) {
     case SYS_unlinkat:
       return unlink_of(a[1]);
     case SYS_mkdirat:
-      return make_folder(a[1], a[2]);
+      return make_folder(a[1], a[2], call);
 #if defined(__x86_64__)
     case SYS_open:
       return open_with(kHere, a[0], a[1], a[2]);
@@ -486,7 +487,7 @@ bool understand(const CallMade& made, Understood& call) {
     case SYS_unlink:
       return unlink_of(a[0]);
     case SYS_mkdir:
-      return make_folder(a[0], a[1]);
+      return make_folder(a[0], a[1], call);
 #endif
     default:
       return false;

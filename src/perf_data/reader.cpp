@@ -339,7 +339,8 @@ Result<> Conversion::take_sample(Bytes record) {
   }
   sample->stack = {};
   held_bytes_ += bytes_of(*sample);
-  held_[{sample->tid, *sample->deferred}].push_back({*std::move(sample), attr});
+  auto& held = held_[{sample->tid, *sample->deferred}];
+  held.push_back({*std::move(sample), attr});
   return Ok{};
 }
 

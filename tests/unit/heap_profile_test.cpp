@@ -157,7 +157,6 @@ TEST_CASE("heap: waits are what is counted, and counts that no program can have 
   CHECK_FALSE(read(go::BucketKind::kBlocking));
   for (auto [count, ticks] :
        {std::pair(std::nan(""), uint64_t{1}), {-1.0, 1}, {1e300, 1}, {1.0, UINT64_MAX}}) {
-    CAPTURE(count);
     Program other = program;
     uint64_t bucket = add_waits(count, ticks);
     auto refused = read();

@@ -271,7 +271,7 @@ Result<int> look_for_growth(const ChosenSource& chosen, const HeapOptions& optio
     auto source = open_source(chosen);
     uint64_t time = monotonic_ns();
     auto found = source ? read_first_heap(*source, HeapTime::kCollection)
-                        : Result<FoundHeap>(std::move(source).error());
+                        : Result<FoundHeap>(Error(source.error()));
     auto is_there = check_is_there(chosen);
     if (!is_there && growth.looks() >= kLeastHeapLooks) {
       print(stderr, "gosym: note: the process has ended before the last look\n");

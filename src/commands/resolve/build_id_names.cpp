@@ -101,12 +101,11 @@ const ImageSymbols* BuildIdNames::find(const std::string& build_id) {
   if (!is_new)
     return known->second.get();
   auto opened = open_by_id(bytes_of(build_id), build_id, files_);
-  if (opened)
-    known->second = *std::move(opened);
-  if (!known->second) {
+  if (!opened || !*opened) {
     warn_(build_id, opened ? "no file of this build id" : opened.error().message());
     return nullptr;
   }
+  known->second = *std::move(opened);
   if (const std::string& problem = known->second->problem(); !problem.empty())
     warn_(build_id, problem);
   if (!known->second->has_offsets())
