@@ -117,7 +117,7 @@ _gosym() {
         --interval -n --iterations"
       ;;
     heap)
-      options="-h --help -p --pid --inuse --alloc --block --growth --interval -n --iterations --mutex --summary --objects --system -g --tree -G --inverted --callers --callees --lines
+      options="-h --help -p --pid --inuse --alloc --block --classes --growth --interval -n --iterations --mutex --summary --objects --system -g --tree -G --inverted --callers --callees --lines
         -s --by --sort --top --min --percent-limit --depth --fold-recursion -S --focus --ignore --hide --show --json
         --folded --pprof --html --color"
       ;;

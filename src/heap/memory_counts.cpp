@@ -191,7 +191,13 @@ private:
     uint64_t size = load<uint64_t>(span, count_at + 8).value_or(0);
     counts.span_count++;
     counts.span_bytes += bytes;
-    counts.object_bytes += size > bytes ? bytes : std::min(objects * size, bytes);
+    uint64_t taken = size > bytes ? bytes : std::min(objects * size, bytes);
+    counts.object_bytes += taken;
+    SizeClass& of_size = counts.classes[size > kLargestSlot ? UINT64_MAX : size];
+    of_size.spans++;
+    of_size.objects += objects;
+    of_size.taken += taken;
+    of_size.bytes += bytes;
   }
 
   const MemoryRuntime& runtime_;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,6 +17,16 @@ struct MemoryRuntime {
   uint64_t statistics = 0;
   uint64_t collector = 0;
   uint64_t heap = 0;
+};
+
+// The spans whose objects have one size, or are large: an object to a span.
+struct SizeClass {
+  uint64_t spans = 0;
+  uint64_t objects = 0;
+  uint64_t taken = 0;  // bytes of these
+  uint64_t bytes = 0;  // of the spans
+
+  uint64_t free() const { return bytes - taken; }
 };
 
 // The counts of the runtime, in bytes.
@@ -36,6 +47,8 @@ struct MemoryCounts {
   uint64_t object_bytes = 0;     // of all slots that are taken
   uint64_t manual_bytes = 0;     // of those for stacks and the collector
   std::vector<uint64_t> arenas;  // 64 MiB each, by number
+  // By the size of an object; UINT64_MAX: larger than kLargestSlot.
+  std::map<uint64_t, SizeClass> classes;
 
   std::optional<int32_t> gc_percent;  // none: off
   std::optional<uint64_t> limit;      // none: none
@@ -58,6 +71,7 @@ struct MemoryCounts {
 };
 
 inline constexpr uint64_t kArenaSize = 64 << 20;
+inline constexpr uint64_t kLargestSlot = 32 << 10;  // of spans with several objects
 
 // Reads them from the memory of a program that goes on running, or of a core file. What the
 // spans add up to has to be what the runtime counted, or nearly so: else it is read again, and

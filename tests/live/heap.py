@@ -141,7 +141,11 @@ def counts_equal(version, way):
         document = json.loads(gosym("heap", "--summary", "--json", pid).out)
         status = pathlib.Path(f"/proc/{pid}/status").read_text()
         text = gosym("heap", "--summary", pid).out
+        classes = json.loads(gosym("heap", "--classes", "--json", pid).out)["classes"]
+        table = gosym("heap", "--classes", pid).out
     lines = [line.split() for line in pathlib.Path(f"{own}.counts").read_text().splitlines()]
+    sizes = {int(words[1]): int(words[2]) for words in lines if words[0] == "size"}
+    lines = [words for words in lines if words[0] != "size"]
     told = {name: int(value) for name, value in lines if name != "pause"}
     collector, heap, resident = document["collector"], document["heap"], document["resident"]
     for name in ("collections", "forced", "pause_total_ns"):
@@ -151,6 +155,11 @@ def counts_equal(version, way):
             "stacks": heap["stacks"]}
     for name, value in near.items():  # to write them takes memory, and so do objects that are to come
         assert abs(told[name] - value) < 0.05 * told[name] + (256 << 10), (name, value, told)
+    found = {row["size"]: row["objects"] for row in classes if "size" in row}
+    for size, objects in sizes.items():  # a page of spare slots a processor counts as taken
+        assert abs(found.get(size, 0) - objects) <= 0.05 * objects + 16 * 8192 / max(size, 8) + 16, (size, objects, found)
+    assert sum(row["taken"] for row in classes) == heap["live"] + heap["since"], (classes, heap)
+    assert re.search(r"^ +4,096 +[\d,]+ +[\d,]+ +[\d.]+ +[\d.]+$", table, re.M), table
     parts = [resident[name] for name in ("heap", "runtime", "files", "others")]
     assert sum(parts) == resident["total"], resident
     kernel = int(re.search(r"^VmRSS:\s+(\d+)", status, re.M)[1]) << 10

@@ -100,6 +100,11 @@ TEST_CASE("memory: what spans and counts say") {
   CHECK(read->span_count == 2);
   CHECK(read->span_bytes == 20 << 20);
   CHECK(read->object_bytes == 8'192'000 + (4 << 20));
+  REQUIRE(read->classes.size() == 2);
+  CHECK(read->classes[8192].objects == 1000);
+  CHECK(read->classes[8192].free() == 2048 * 8192 - 8'192'000);
+  CHECK(read->classes[UINT64_MAX].spans == 1);
+  CHECK(read->classes[UINT64_MAX].taken == 4 << 20);
   CHECK(read->manual_bytes == 4 << 20);
   CHECK(read->arenas == std::vector<uint64_t>{0x3000, 0x3001});
   CHECK(read->collections == 3);

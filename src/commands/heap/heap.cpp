@@ -31,6 +31,7 @@ struct HeapOptions {
   std::string program;  // of a core file; empty: at its path
   HeapView heap;
   bool is_summary = false;
+  bool has_classes = false;  // objects by their sizes
   bool is_for_growth = false;
   std::string interval = "30s";
   size_t count = 5;  // of looks for growth
@@ -235,10 +236,11 @@ Result<int> show_memory(const MemorySummary& summary, const GoroutineSource& sou
   auto file = OutputFile::open("-");
   if (!file)
     return std::move(file).error();
-  if (options.format == "json")
-    file->write(json_of(summary));
-  else
-    file->write(on_screen(text_of(summary), standard_output(options.colour)));
+  bool is_json = options.format == "json";
+  std::string text = options.has_classes
+                         ? (is_json ? classes_json_of(summary) : classes_text_of(summary))
+                         : (is_json ? json_of(summary) : text_of(summary));
+  file->write(is_json ? text : on_screen(text, standard_output(options.colour)));
   if (auto written = file->finish(); !written)
     return std::move(written).error();
   return tell_rest(source, summary.counts.is_torn, "the spans were not what was counted");
@@ -323,7 +325,7 @@ Result<int> run_heap(HeapOptions& options) {
       return std::move(found).error();
     return show_it(*found, *source, options);
   };
-  if (options.is_summary)
+  if (options.is_summary || options.has_classes)
     return show(read_memory_summary, show_memory);
   if (options.heap.waits != HeapWaits::kNone)
     return show(
@@ -384,22 +386,28 @@ std::vector<OptionGroup> heap_options(HeapOptions& options) {
        .set = into(options.is_summary),
        .excludes = {"--inuse", "--alloc", "--objects", "--tree", "--inverted", "--callers",
                     "--callees", "--lines", "--by", "--folded", "--pprof", "--html"}},
+      {.names = "--classes",
+       .help = "Show how many objects there are of which size, and what is free between them",
+       .set = into(options.has_classes),
+       .excludes = {"--inuse", "--alloc", "--summary", "--objects", "--tree", "--inverted",
+                    "--callers", "--callees", "--lines", "--by", "--folded", "--pprof",
+                    "--html"}},
       {.names = "--block",
        .help = "Show where goroutines waited, if the program keeps a profile of that",
        .set = [&options](
                   const std::string& /*none*/) { options.heap.waits = HeapWaits::kBlocking; },
-       .excludes = {"--inuse", "--alloc", "--summary", "--mutex", "--system"}},
+       .excludes = {"--inuse", "--alloc", "--summary", "--classes", "--mutex", "--system"}},
       {.names = "--mutex",
        .help = "Show who let others wait for a mutex, if the program keeps a profile of that",
        .set = [&options](
                   const std::string& /*none*/) { options.heap.waits = HeapWaits::kMutexes; },
-       .excludes = {"--inuse", "--alloc", "--summary", "--system"}},
+       .excludes = {"--inuse", "--alloc", "--summary", "--classes", "--system"}},
       {.names = "--growth",
        .help = "Look several times, and show whose memory in use grows",
        .set = into(options.is_for_growth),
-       .excludes = {"--alloc", "--summary", "--block", "--mutex", "--objects", "--tree",
-                    "--inverted", "--callers", "--callees", "--lines", "--by", "--folded",
-                    "--pprof", "--html"}},
+       .excludes = {"--alloc", "--summary", "--classes", "--block", "--mutex", "--objects",
+                    "--tree", "--inverted", "--callers", "--callees", "--lines", "--by",
+                    "--folded", "--pprof", "--html"}},
       {.names = "--interval",
        .value = "TIME",
        .help = "With --growth, the time from one look to the next (default: 30s)",

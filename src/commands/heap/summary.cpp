@@ -296,4 +296,49 @@ std::string json_of(const MemorySummary& summary) {
   return fmt::format("{}\n", json.text());
 }
 
+std::string classes_text_of(const MemorySummary& summary) {
+  std::string text = fmt::format("{:>10} {:>10} {:>14} {:>12} {:>12}\n", "SIZE", "SPANS",
+                                 "OBJECTS", "MiB taken", "MiB free");
+  auto add = [&](std::string_view size, const SizeClass& row) {
+    constexpr double kMebibyte = 1 << 20;
+    text +=
+        fmt::format("{:>10} {:>10} {:>14} {:>12.2f} {:>12.2f}\n", size, with_commas(row.spans),
+                    with_commas(row.objects), static_cast<double>(row.taken) / kMebibyte,
+                    static_cast<double>(row.free()) / kMebibyte);
+  };
+  SizeClass all;
+  for (const auto& [size, row] : summary.counts.classes) {
+    add(size == UINT64_MAX ? "larger" : with_commas(size), row);
+    all.spans += row.spans;
+    all.objects += row.objects;
+    all.taken += row.taken;
+    all.bytes += row.bytes;
+  }
+  add("all", all);
+  return text;
+}
+
+std::string classes_json_of(const MemorySummary& summary) {
+  JsonWriter json;
+  json.begin_object();
+  json.field("pid", summary.pid);
+  json.field("file", summary.program);
+  json.field("go_version", summary.go_version);
+  json.key("classes");
+  json.begin_array();
+  for (const auto& [size, row] : summary.counts.classes) {
+    json.begin_object();
+    if (size != UINT64_MAX)
+      json.field("size", size);
+    json.field("spans", row.spans);
+    json.field("objects", row.objects);
+    json.field("taken", row.taken);
+    json.field("free", row.free());
+    json.end_object();
+  }
+  json.end_array();
+  json.end_object();
+  return fmt::format("{}\n", json.text());
+}
+
 }  // namespace gosym

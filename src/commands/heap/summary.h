@@ -36,6 +36,10 @@ std::string text_of(const MemorySummary& summary);
 // gosym-heap(1) has its keys.
 std::string json_of(const MemorySummary& summary);
 
+// Objects by their sizes.
+std::string classes_text_of(const MemorySummary& summary);
+std::string classes_json_of(const MemorySummary& summary);
+
 // Facts that are unusual for a program, a clause each; empty: none.
 std::vector<std::string> unusual_in(const MemorySummary& summary);
 
