@@ -400,7 +400,15 @@ void set_path(Understood& call, uint64_t base, uint64_t path) {
     call.base = AT_FDCWD;
 }
 
-bool make_folder(uint64_t path, uint64_t mode, Understood& call) {
+bool ask_to_rename(uint64_t from, uint64_t to, Understood& call) {
+  FileRequest& request = call.request;
+  request.ask = FileCall::kRename;
+  strncpy(request.to, reinterpret_cast<const char*>(to), sizeof(request.to) - 1);
+  set_path(call, static_cast<uint64_t>(AT_FDCWD), from);
+  return true;
+}
+
+bool ask_for_folder(uint64_t path, uint64_t mode, Understood& call) {
   call.request.ask = FileCall::kMakeFolder;
   call.request.mode = static_cast<uint32_t>(mode);
   set_path(call, static_cast<uint64_t>(AT_FDCWD), path);
@@ -435,12 +443,6 @@ bool understand(const CallMade& made, Understood& call) {
     set_path(call, base, path);
     return true;
   };
-  auto rename_to = [&](uint64_t from, uint64_t to) {
-    request.ask = FileCall::kRename;
-    strncpy(request.to, reinterpret_cast<const char*>(to), sizeof(request.to) - 1);
-    set_path(call, kHere, from);
-    return true;
-  };
   auto unlink_of = [&](uint64_t path) {
     request.ask = FileCall::kUnlink;
     set_path(call, kHere, path);
@@ -468,11 +470,11 @@ bool understand(const CallMade& made, Understood& call) {
       return true;
     case SYS_renameat:
     case SYS_renameat2:
-      return rename_to(a[1], a[3]);
+      return ask_to_rename(a[1], a[3], call);
     case SYS_unlinkat:
       return unlink_of(a[1]);
     case SYS_mkdirat:
-      return make_folder(a[1], a[2], call);
+      return ask_for_folder(a[1], a[2], call);
 #if defined(__x86_64__)
     case SYS_open:
       return open_with(kHere, a[0], a[1], a[2]);
@@ -483,11 +485,11 @@ bool understand(const CallMade& made, Understood& call) {
     case SYS_lstat:
       return status_of(kHere, a[0], a[1], AT_SYMLINK_NOFOLLOW);
     case SYS_rename:
-      return rename_to(a[0], a[1]);
+      return ask_to_rename(a[0], a[1], call);
     case SYS_unlink:
       return unlink_of(a[0]);
     case SYS_mkdir:
-      return make_folder(a[0], a[1], call);
+      return ask_for_folder(a[0], a[1], call);
 #endif
     default:
       return false;
