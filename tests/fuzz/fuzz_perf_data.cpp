@@ -7,10 +7,10 @@
 // events refer to, or is refused.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace gosym;
-  constexpr uint64_t kBudget = 64 << 20;
+  constexpr uint64_t kMostMemory = 64 << 20;
   raw::Input input(std::string(as_text(std::as_bytes(std::span(data, size)))));
   // No file lies below that folder: the paths are the input's.
-  auto read = perf_data::read(input, kBudget, {.symfs = "/no/such/folder"}, {});
+  auto read = perf_data::read(input, kMostMemory, {.symfs = "/no/such/folder"}, {});
   if (!read)
     return 0;
   auto replayed = replay(read->recording, {}, {});
