@@ -1,5 +1,4 @@
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -9,6 +8,7 @@
 #include "base/text.h"
 #include "commands/command.h"
 #include "commands/debug_options.h"
+#include "commands/terminal.h"
 #include "confine/parser.h"
 #include "output/output_file.h"
 #include "symbolize/make_index.h"
@@ -30,26 +30,25 @@ std::string default_output(const std::string& binary) {
   return std::string(base_name(binary)) + ".gsym";
 }
 
-// Shown on a terminal where it takes long.
+// The share of a binary that is indexed, as a line of progress.
 class IndexLine {
 public:
   explicit IndexLine(std::string_view binary) : binary_(printable(base_name(binary))) {}
 
   void show(uint64_t done, uint64_t all) {
     auto percent = static_cast<int>(done * 100 / std::max<uint64_t>(all, 1));
-    if (!is_terminal_ || percent == percent_)
+    if (percent == percent_)
       return;
     percent_ = percent;
-    print(stderr, "\r{}: {} %\x1b[K", binary_, percent);
+    show_progress(fmt::format("{}: {} %", binary_, percent));
   }
   void erase() const {
     if (percent_ >= 0)
-      print(stderr, "\r\x1b[K");
+      show_progress("");
   }
 
 private:
   std::string binary_;
-  bool is_terminal_ = isatty(STDERR_FILENO) == 1;
   int percent_ = -1;
 };
 

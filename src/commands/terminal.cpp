@@ -6,9 +6,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <thread>
 
 #include "base/exit_status.h"
 #include "base/print.h"
@@ -37,15 +39,20 @@ void write_all(int fd, std::string_view text) {
 
 }  // namespace
 
-// As git has it: an empty variable, or "cat", is the wish for none.
-void show_next_look(size_t number, size_t count) {
+void show_progress(std::string_view text) {
   if (isatty(STDERR_FILENO) == 0)
     return;
-  print(stderr, "\r\x1b[K{}",
-        number == 0 ? "" : fmt::format("look {} of {} follows", number, count));
+  print(stderr, "\r\x1b[K{}", text);
   std::fflush(stderr);
 }
 
+void wait_for_look(size_t number, size_t count, uint64_t interval_ns) {
+  show_progress(fmt::format("look {} of {} follows", number, count));
+  std::this_thread::sleep_for(std::chrono::nanoseconds(interval_ns));
+  show_progress("");
+}
+
+// An empty variable, or "cat", asks for no pager, as with git.
 std::string pager_command() {
   for (const char* name : {"GOSYM_PAGER", "PAGER"})
     if (std::getenv(name))

@@ -21,9 +21,12 @@ bool wants_colour(ColourMode mode);
 // kAuto on a terminal that has them and is to have them.
 Screen standard_output(ColourMode mode);
 
-// Says on a terminal, where standard error is one, which of several looks is waited for; 0
-// takes that away.
-void show_next_look(size_t number, size_t count);
+// Replaces the line of progress on standard error, if that is a terminal; "" erases it.
+void show_progress(std::string_view text);
+
+// Sleeps until the next of `count` looks is due, and shows meanwhile that look `number`
+// follows.
+void wait_for_look(size_t number, size_t count, uint64_t interval_ns);
 
 // The pager that GOSYM_PAGER or PAGER names, or less, as the shell understands it.
 std::string pager_command();

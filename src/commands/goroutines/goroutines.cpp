@@ -261,11 +261,8 @@ Result<int> look_for_leaks(uint32_t pid, const GoroutineFilter& filter,
   uint64_t begin = monotonic_ns();
   uint64_t last = begin;
   while (finder.looks() < count) {
-    if (finder.looks() > 0) {
-      show_next_look(finder.looks() + 1, count);
-      std::this_thread::sleep_for(std::chrono::nanoseconds(interval_ns));
-      show_next_look(0, 0);
-    }
+    if (finder.looks() > 0)
+      wait_for_look(finder.looks() + 1, count, interval_ns);
     auto look = look_at(open_process_source(pid), filter, options.has_system);
     if (!look && finder.looks() >= kLeastLooks && look.error().exit_status() == kNoTarget) {
       tell({"the process has ended before the last look"});
