@@ -297,8 +297,8 @@ private:
     return std::optional(in_header(go::kBucketNext));
   }
 
+  // Memory that was read before is not read anew: see forget().
   Result<RawList> read_list(uint64_t place, go::BucketKind kind) {
-    memory_.forget();
     RawList list;
     auto address = memory_.word(place);
     std::unordered_set<uint64_t> seen;

@@ -2,8 +2,10 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
+#include "base/exit_status.h"
 #include "base/unique_fd.h"
 #include "commands/command_line.h"
 #include "goroutine/core_memory.h"
@@ -61,6 +63,28 @@ Result<GoroutineSource> open_source(const ChosenSource& chosen);
 // Fails if the process has ended: else what was read might be of another that was given its
 // number.
 Result<> check_is_there(const ChosenSource& chosen);
+
+// What was read of one Go runtime of a process, which may have several.
+template <class T>
+struct FoundInRuntime {
+  const GoFile* file;
+  T value;
+};
+
+// The answer of the first Go runtime that has one; else why the first has none.
+template <class T, class Read>
+Result<FoundInRuntime<T>> read_first(const GoCode& code, Read read) {
+  std::optional<Error> problem;
+  for (const GoFile& file : code.files()) {
+    Result<T> value = read(file);
+    if (value)
+      return FoundInRuntime<T>{&file, *std::move(value)};
+    if (!problem)
+      problem = std::move(value).error();
+  }
+  return problem ? *std::move(problem)
+                 : Error("it runs no Go code").with_exit_status(kNoTarget);
+}
 
 // Whether the word is meant for a core file, not for the name of a process: it is a path with a
 // slash, or that of a core file.

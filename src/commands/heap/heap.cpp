@@ -42,14 +42,8 @@ struct HeapOptions {
   std::string output = "-";
 };
 
-// A profile that the runtime of one of the programs of a process keeps.
-template <class RuntimeProfile>
-struct FoundProfile {
-  const GoFile* file = nullptr;
-  RuntimeProfile profile;
-};
-using FoundHeap = FoundProfile<HeapProfile>;
-using FoundWaits = FoundProfile<ContentionProfile>;
+using FoundHeap = FoundInRuntime<HeapProfile>;
+using FoundWaits = FoundInRuntime<ContentionProfile>;
 
 HeapRuntime make_heap_runtime(const GoFile& file, const go::HeapProfileLayout& layout) {
   go::HeapProfileVariables variables = go::find_heap_profile(*file.module);
@@ -101,21 +95,6 @@ Result<ContentionProfile> read_waits_of(const GoFile& file, const GoroutineSourc
       *runtime,
       waits == HeapWaits::kMutexes ? go::BucketKind::kMutexes : go::BucketKind::kBlocking,
       source.read_memory);
-}
-
-// The profile of the first Go runtime in the process that has one.
-template <class RuntimeProfile, class Read>
-Result<FoundProfile<RuntimeProfile>> read_first(const GoroutineSource& source, Read read) {
-  std::optional<Error> problem;
-  for (const GoFile& file : source.code.files()) {
-    Result<RuntimeProfile> profile = read(file);
-    if (profile)
-      return FoundProfile<RuntimeProfile>{&file, *std::move(profile)};
-    if (!problem)
-      problem = std::move(profile).error();
-  }
-  return problem ? *std::move(problem)
-                 : Error("it runs no Go code").with_exit_status(kNoTarget);
 }
 
 // The part of all by which the total of the bytes that are shown may be off: in 95 of 100 cases
@@ -210,16 +189,16 @@ Result<> write_profile(Profile& profile, std::string_view header, HeapOptions& o
 
 Result<int> show_heap(const FoundHeap& found, const GoroutineSource& source,
                       HeapOptions& options) {
-  Profile profile = profile_of(found.profile, options.heap, *found.file, source);
-  auto written = write_profile(profile, header_of(found.profile, options.heap), options);
+  Profile profile = profile_of(found.value, options.heap, *found.file, source);
+  auto written = write_profile(profile, header_of(found.value, options.heap), options);
   if (!written)
     return std::move(written).error();
-  return tell_rest(source, found.profile.is_torn, "the figures of the profile changed");
+  return tell_rest(source, found.value.is_torn, "the figures of the profile changed");
 }
 
 Result<int> show_waits(const FoundWaits& found, const GoroutineSource& source,
                        HeapOptions& options) {
-  Profile profile = profile_of(found.profile, options.heap, *found.file, source);
+  Profile profile = profile_of(found.value, options.heap, *found.file, source);
   auto written = write_profile(profile, header_of(profile, options.heap), options);
   if (!written)
     return std::move(written).error();
@@ -248,7 +227,7 @@ Result<int> show_memory(const MemorySummary& summary, const GoroutineSource& sou
 
 Result<FoundHeap> read_first_heap(const GoroutineSource& source, HeapTime time) {
   return read_first<HeapProfile>(
-      source, [&](const GoFile& file) { return read_heap_of(file, source, time); });
+      source.code, [&](const GoFile& file) { return read_heap_of(file, source, time); });
 }
 
 std::string json_of(const HeapGrowth& growth, uint32_t pid) {
@@ -265,11 +244,8 @@ Result<int> look_for_growth(const ChosenSource& chosen, const HeapOptions& optio
                             uint64_t interval_ns) {
   HeapGrowth growth;
   while (growth.looks() < options.count) {
-    if (growth.looks() > 0) {
-      show_next_look(growth.looks() + 1, options.count);
-      std::this_thread::sleep_for(std::chrono::nanoseconds(interval_ns));
-      show_next_look(0, 0);
-    }
+    if (growth.looks() > 0)
+      wait_for_look(growth.looks() + 1, options.count, interval_ns);
     auto source = open_source(chosen);
     uint64_t time = monotonic_ns();
     auto found = source ? read_first_heap(*source, HeapTime::kCollection)
@@ -283,8 +259,8 @@ Result<int> look_for_growth(const ChosenSource& chosen, const HeapOptions& optio
       return std::move(is_there).error();
     if (!found)
       return std::move(found).error();
-    Profile profile = profile_of(found->profile, options.heap, *found->file, *source);
-    growth.add_look(profile, time, found->profile.collections);
+    Profile profile = profile_of(found->value, options.heap, *found->file, *source);
+    growth.add_look(profile, time, found->value.collections);
   }
   auto file = OutputFile::open("-");
   if (!file)
@@ -330,7 +306,7 @@ Result<int> run_heap(HeapOptions& options) {
   if (options.heap.waits != HeapWaits::kNone)
     return show(
         [&](const GoroutineSource& from) {
-          return read_first<ContentionProfile>(from, [&](const GoFile& file) {
+          return read_first<ContentionProfile>(from.code, [&](const GoFile& file) {
             return read_waits_of(file, from, options.heap.waits);
           });
         },

@@ -163,30 +163,24 @@ std::string collector_text(const MemorySummary& summary) {
 }  // namespace
 
 Result<MemorySummary> read_memory_summary(const GoroutineSource& source) {
-  std::optional<Error> problem;
-  for (const GoFile& file : source.code.files()) {
-    auto counts = read_counts(file, source);
-    if (!counts) {
-      if (!problem)
-        problem = std::move(counts).error();
-      continue;
-    }
-    MemorySummary summary = {.program = file.path,
-                             .go_version = file.version,
-                             .pid = source.pid,
-                             .realtime_ns = source.realtime_ns,
-                             .counts = *std::move(counts),
-                             .resident = {}};
-    if (source.is_core)
-      return summary;
-    auto resident = read_resident(source, summary.counts);
-    if (!resident)
-      return std::move(resident).error();
-    summary.resident = *resident;
+  auto found = read_first<MemoryCounts>(
+      source.code, [&](const GoFile& file) { return read_counts(file, source); });
+  if (!found)
+    return std::move(found).error();
+  MemorySummary summary = {.program = found->file->path,
+                           .go_version = found->file->version,
+                           .pid = source.pid,
+                           .realtime_ns = source.realtime_ns,
+                           .counts = std::move(found->value),
+                           .resident = {}};
+  // A core file does not tell which pages were resident.
+  if (source.is_core)
     return summary;
-  }
-  return problem ? *std::move(problem)
-                 : Error("it runs no Go code").with_exit_status(kNoTarget);
+  auto resident = read_resident(source, summary.counts);
+  if (!resident)
+    return std::move(resident).error();
+  summary.resident = *resident;
+  return summary;
 }
 
 std::vector<std::string> unusual_in(const MemorySummary& summary) {
