@@ -86,7 +86,7 @@ void LeakFinder::add_look(const NamedGoroutines& named, const GoroutineView& vie
     Place& there = places_[place->second];
     there.birth = birth->second;
     there.minutes = std::max(there.minutes, named.minutes(*goroutine));
-    births_[birth->second] = there;
+    births_[birth->second] = place->second;
     seen.push_back({goroutine->number, place->second});
   }
   by_place_.add_look(seen);
@@ -96,22 +96,23 @@ void LeakFinder::add_look(const NamedGoroutines& named, const GoroutineView& vie
 std::vector<LeakFinder::Found> LeakFinder::find() const {
   std::vector<Found> found;
   std::set<uint64_t> told;  // births, of which a place is told
-  auto add = [&](const PlaceHistories& histories, const std::vector<Place>& places,
-                 bool is_birth) {
-    for (size_t i = 0; i < histories.places().size(); i++) {
-      const PlaceHistory& history = histories.places()[i];
-      Growth growth = growth_of(history);
-      // One of no known place has only run; and what grows by birth grows somewhere.
-      if (growth == Growth::kNone || places[i].stack.empty() ||
-          (is_birth && (growth != Growth::kLeaks || told.contains(i))))
-        continue;
-      if (!is_birth && growth == Growth::kLeaks)
-        told.insert(places[i].birth);
-      found.push_back({growth, &history, &places[i]});
-    }
-  };
-  add(by_place_, places_, /*is_birth=*/false);
-  add(by_birth_, births_, /*is_birth=*/true);
+  for (size_t i = 0; i < places_.size(); i++) {
+    const PlaceHistory& history = by_place_.places()[i];
+    Growth growth = growth_of(history);
+    if (growth == Growth::kNone || places_[i].stack.empty())
+      continue;
+    if (growth == Growth::kLeaks)
+      told.insert(places_[i].birth);
+    found.push_back({growth, &history, &places_[i]});
+  }
+  // Those of one birth that are never seen at one place for long leak as well. A birth without
+  // a place has only run; and growth that is no leak is told by place.
+  for (size_t i = 0; i < births_.size(); i++) {
+    const PlaceHistory& history = by_birth_.places()[i];
+    if (births_[i] && !told.contains(i) && !places_[*births_[i]].stack.empty() &&
+        growth_of(history) == Growth::kLeaks)
+      found.push_back({Growth::kLeaks, &history, &places_[*births_[i]]});
+  }
   auto growth = [](const Found& one) {
     return one.history->counts.back() - one.history->counts.front();
   };
@@ -121,8 +122,7 @@ std::vector<LeakFinder::Found> LeakFinder::find() const {
   return found;
 }
 
-bool LeakFinder::has_leaks() const {
-  std::vector<Found> found = find();
+bool LeakFinder::has_leaks(const std::vector<Found>& found) {
   return !found.empty() && found.front().growth == Growth::kLeaks;
 }
 
@@ -141,7 +141,7 @@ std::string LeakFinder::text(double seconds) const {
       text += fmt::format("; waiting for {} at most", count_text(one.place->minutes, "minute"));
     text += fmt::format("\n[{}]\n{}", printable(one.place->state), one.place->stack);
   }
-  if (!has_leaks())
+  if (!has_leaks(found))
     text += fmt::format(
         "{}no leak seen: nowhere did goroutines come from each look to the next "
         "and none leave\n",

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -20,7 +21,7 @@ public:
   void add_look(const NamedGoroutines& named, const GoroutineView& view);
 
   size_t looks() const { return totals_.size(); }
-  bool has_leaks() const;
+  bool has_leaks() const { return has_leaks(find()); }
   // The places that leak and that grow, the most first; `seconds` from the first look to the
   // last.
   std::string text(double seconds) const;
@@ -42,7 +43,9 @@ private:
     const PlaceHistory* history;
     const Place* place;
   };
+  // Those that leak stand first.
   std::vector<Found> find() const;
+  static bool has_leaks(const std::vector<Found>& found);
   uint32_t place_of(const NamedGoroutines& named, const Goroutine& goroutine, bool has_system);
 
   std::vector<uint64_t> totals_;  // of goroutines, at each look
@@ -50,7 +53,7 @@ private:
   std::vector<Place> places_;
   PlaceHistories by_place_;
   std::map<std::pair<uint64_t, uint64_t>, uint32_t> birth_numbers_;  // by creator and start
-  std::vector<Place> births_;
+  std::vector<std::optional<uint32_t>> births_;  // the place where one of it waited last
   PlaceHistories by_birth_;
 };
 
