@@ -379,6 +379,7 @@ private:
         state_.message = "copied: " + effect.text;
         break;
       case Effect::Kind::kExport:
+        wait_for_answer();
         tell_written(write_(shown_profile(*answer_), effect.text));
         break;
       case Effect::Kind::kSave:
@@ -395,6 +396,21 @@ private:
         break;
     }
     return false;
+  }
+
+  // Waits for the answer to the last query, so that an export has what was chosen before it was
+  // asked for. After kMost, or on a signal, what is shown is exported, and its filter says
+  // which that is.
+  void wait_for_answer() {
+    constexpr uint64_t kMost = 10'000'000'000;  // ns
+    constexpr int kStep = 200;                  // ms
+    uint64_t end = monotonic_ns() + kMost;
+    while (is_old() && ending_signal == 0 && monotonic_ns() < end) {
+      pollfd fds[] = {{worker_.fd(), POLLIN, 0}, {signal_fd, POLLIN, 0}};
+      poll(fds, std::size(fds), kStep);
+      if (!take())
+        return;
+    }
   }
 
   void edit(const Effect& effect) {
