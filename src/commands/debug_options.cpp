@@ -120,8 +120,13 @@ Result<DebugFileOptions> find_debug_files(const DebugOptions& options, std::FILE
   if (files.debuginfod)
     if (auto started = files.debuginfod->start(); !started)
       return std::move(started).error();
-  if (options.symfs.empty())
-    files.kernel = {open_kernel_symbols(), own_vdso()};
+  return files;
+}
+
+Result<DebugFileOptions> find_files_of_profile(const DebugOptions& options, std::FILE* stream) {
+  auto files = find_debug_files(options, stream);
+  if (files && options.symfs.empty())
+    files->kernel = {open_kernel_symbols(), own_vdso()};
   return files;
 }
 

@@ -257,7 +257,7 @@ Result<int> run_diff(DiffOptions& options) {
     return std::move(checked).error();
   ReportOptions& report = options.report;
   report.filter.time = *parse_time_range(report.time);
-  auto files = find_debug_files(report.debug, report.is_quiet ? nullptr : stderr);
+  auto files = find_files_of_profile(report.debug, report.is_quiet ? nullptr : stderr);
   if (!files)
     return std::move(files).error();
   std::vector<std::string> inputs = report.inputs;

@@ -197,7 +197,7 @@ Result<int> run_report(ReportOptions& options) {
   keep_freed_memory();
   // Wrong use is found before the files are read, which may take a minute.
   const Format& format = *find_format(options.format);
-  auto files = find_debug_files(options.debug, options.is_quiet ? nullptr : stderr);
+  auto files = find_files_of_profile(options.debug, options.is_quiet ? nullptr : stderr);
   if (!files)
     return std::move(files).error();
   BrowserTerminal terminal =

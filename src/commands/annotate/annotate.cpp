@@ -221,7 +221,7 @@ bool is_of_samples(const std::string& path) {
 Result<int> run_annotate(AnnotateOptions options) {
   if (options.input.empty())
     return Error("FUNC is required: of which function?").with_exit_status(kUsage);
-  auto files = find_debug_files(options.debug, stderr);
+  auto files = find_files_of_profile(options.debug, stderr);
   if (!files)
     return std::move(files).error();
   bool has_input = !options.function.empty();
