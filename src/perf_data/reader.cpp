@@ -28,23 +28,6 @@ namespace {
 constexpr size_t kHeaderSize = sizeof(perf_event_header);
 constexpr uint32_t kKernelPid = UINT32_MAX;
 
-// MMAP, of kernels before 3.12, and of its own code still:
-//   u32 pid, u32 tid, u64 start, u64 length, u64 file offset, text
-Result<SidebandRecord> parse_old_mapping(Bytes body, uint64_t time) {
-  Reader in(body);
-  RawMapping mapping;
-  mapping.time = time;
-  mapping.pid = in.u32();
-  in.u32();  // tid
-  mapping.start = in.u64();
-  mapping.length = in.u64();
-  mapping.file_offset = in.u64();
-  mapping.path = in.cstring();
-  if (!in.ok())
-    return in.error("MMAP record");
-  return SidebandRecord(std::move(mapping));
-}
-
 // It lies in the place of device and inode: u8 size, 3 bytes, the id.
 BuildId build_id_of_mapping(Bytes record) {
   constexpr size_t kPlace = kHeaderSize + 32;
@@ -434,9 +417,7 @@ void Conversion::take_other(Bytes record) {
   if (!has_times())
     told.time = place_;
   Bytes body = record.first(trailer).subspan(kHeaderSize);
-  auto other = type_of(record) == PERF_RECORD_MMAP
-                   ? parse_old_mapping(body, told.time)
-                   : parse_sideband_body(body, type_of(record), misc_of(record), told.time);
+  auto other = parse_sideband_body(body, type_of(record), misc_of(record), told.time);
   if (!other)
     recording_.damaged_chunks++;
   else

@@ -43,7 +43,7 @@ ExitEvent read_exit(Reader& in, uint64_t time) {
   return {.time = time, .pid = same_layout.pid, .tid = same_layout.tid};
 }
 
-RawMapping read_mapping(Reader& in, uint64_t time) {
+RawMapping read_place(Reader& in, uint64_t time) {
   RawMapping mapping;
   mapping.time = time;
   mapping.pid = in.u32();
@@ -51,6 +51,17 @@ RawMapping read_mapping(Reader& in, uint64_t time) {
   mapping.start = in.u64();
   mapping.length = in.u64();
   mapping.file_offset = in.u64();
+  return mapping;
+}
+
+RawMapping read_old_mapping(Reader& in, uint64_t time) {
+  RawMapping mapping = read_place(in, time);
+  mapping.path = in.cstring();
+  return mapping;
+}
+
+RawMapping read_mapping(Reader& in, uint64_t time) {
+  RawMapping mapping = read_place(in, time);
   uint32_t major = in.u32();
   uint32_t minor = in.u32();
   mapping.file.device = makedev(major, minor);
@@ -97,6 +108,8 @@ SidebandRecord read_body(Reader& in, uint64_t time, uint32_t type, uint16_t misc
       return read_exit(in, time);
     case PERF_RECORD_FORK:
       return read_fork(in, time);
+    case PERF_RECORD_MMAP:
+      return read_old_mapping(in, time);
     case PERF_RECORD_MMAP2:
       return read_mapping(in, time);
     case PERF_RECORD_KSYMBOL:

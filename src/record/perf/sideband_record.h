@@ -16,6 +16,8 @@
 //   trailer (sample_id_all with PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_IDENTIFIER):
 //             u32 pid, u32 tid, u64 time, u64 id of the event
 //   body of
+//     MMAP  (1)   u32 pid, u32 tid, u64 start, u64 length, u64 file offset, text
+//                 not asked for by Sideband; perf writes it for the kernel and its modules
 //     LOST  (2)   u64 id, u64 lost
 //     COMM  (3)   u32 pid, u32 tid, text             misc bit 13: by exec
 //     EXIT  (4)   u32 pid, u32 parent pid, u32 tid, u32 parent tid, u64 time
