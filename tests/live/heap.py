@@ -57,14 +57,21 @@ def ours(pid, *options):
     return file
 
 
-def read(file):
-    """The head of a profile, and what each stack has of each size: frames with lines, the four values."""
+def read_raw(file):
+    """What go tool pprof reads in a profile: its period, types of values, locations, lines of samples."""
     raw = call("/usr/bin/go", "tool", "pprof", "-raw", file, env=GO_ENVIRONMENT).out
     head, _, text = raw.partition("\nSamples:\n")
     samples, _, rest = text.partition("\nLocations\n")
-    locations = parse_locations(rest.partition("\nMappings\n")[0])
     types, *lines = samples.splitlines()
-    assert [re.sub(r"/.*", "", name) for name in types.split()] == TYPES, types
+    return (dict(re.findall(r"^(PeriodType|Period): (.*)$", head, re.M)),
+            [re.sub(r"/.*", "", name) for name in types.split()],
+            parse_locations(rest.partition("\nMappings\n")[0]), lines)
+
+
+def read(file):
+    """The head of a profile, and what each stack has of each size: frames with lines, the four values."""
+    head, types, locations, lines = read_raw(file)
+    assert types == TYPES, types
     found = collections.Counter()
     for line in lines:
         if parts := re.match(r" *(\d+) +(\d+) +(\d+) +(\d+): ([\d ]*)$", line):
@@ -73,7 +80,6 @@ def read(file):
         elif size := re.search(r"bytes:\[(\d+)\]", line):
             for name, value in zip(TYPES, values):
                 found[stack, size[1], name] += value
-    head = dict(re.findall(r"^(PeriodType|Period): (.*)$", head, re.M))
     return head, {key: value for key, value in found.items() if value}
 
 
@@ -179,19 +185,15 @@ def counts_unknown():
 def waits(version, way):
     """Of each stack the runtime's own number of waits, and their time by the clock that it has at its end."""
     def read_waits(file):
-        raw = call("/usr/bin/go", "tool", "pprof", "-raw", file, env=GO_ENVIRONMENT).out
-        head, _, text = raw.partition("\nSamples:\n")
-        samples, _, rest = text.partition("\nLocations\n")
-        locations = parse_locations(rest.partition("\nMappings\n")[0])
-        types, *lines = samples.splitlines()
-        assert [re.sub(r"/.*", "", name) for name in types.split()][:2] == ["contentions", "delay"], types
+        head, types, locations, lines = read_raw(file)
+        assert types[:2] == ["contentions", "delay"], types
         found = collections.defaultdict(lambda: [0, 0])
         for line in lines:
             if parts := re.match(r" *(\d+) +(\d+): ([\d ]*)$", line):
                 entry = found[tuple(tuple(locations[number].lines) for number in parts[3].split())]
                 entry[0] += int(parts[1])
                 entry[1] += int(parts[2])
-        return re.findall(r"^(PeriodType|Period): (.*)$", head, re.M), found
+        return head, found
 
     with resting(build(version, way), "waits") as (pid, own):
         for name in ("mutex", "block"):
