@@ -438,13 +438,13 @@ std::string_view DebugInfo::source_name_of(Dwarf_Die& function) {
 std::string DebugInfo::scope_of(Dwarf_Die function) {
   function = declaration_of(function);
   auto [known, is_new] = session_->scopes.try_emplace(function.cu);
-  if (is_new) {
-    Dwarf_Die unit;
-    if (dwarf_diecu(&function, &unit, nullptr, nullptr) != nullptr)
-      known.value() = Scopes::read(unit, session_->left);
-    session_->kept += known->second.memory_size();
-  }
-  return known->second.prefix_of(function);
+  Dwarf_Die unit;
+  if (is_new && dwarf_diecu(&function, &unit, nullptr, nullptr) != nullptr)
+    known.value() = Scopes(unit);
+  uint64_t before = known->second.memory_size();
+  std::string prefix = known.value().prefix_of(function, session_->left);
+  session_->kept += known->second.memory_size() - before;
+  return prefix;
 }
 
 // The file of its declaration. Units of dwz's common part have line tables without lines.
