@@ -14,7 +14,8 @@ namespace gosym {
 
 namespace {
 
-// What a node takes while a tree grows, with its place in a hash table and in the result.
+// Bytes of memory per node while a tree grows: the node, its entry in a hash table, and its row
+// of the result.
 constexpr uint64_t kNodeSize = 192;
 
 // Grows a tree path by path. A sample that comes through a node several times counts once.
@@ -28,7 +29,7 @@ public:
       : max_nodes_(profile.memory_limit / kNodeSize),
         gap_{static_cast<uint32_t>(keys.size())} {}
 
-  // What follows is of the next sample.
+  // Amounts that are added from here on belong to the next sample.
   void begin_sample(uint64_t amount) {
     amount_ = amount;
     sample_++;

@@ -75,7 +75,7 @@ CallTree pruned(const CallTree& tree, uint64_t least, uint32_t max_depth = UINT3
 // The `count` nodes with the largest totals, besides the root.
 CallTree largest(const CallTree& tree, size_t count);
 
-// Those nodes that are kept, without what lies below others. The root always is.
+// The tree of the nodes with is_kept[node] whose ancestors are all kept. The root always is.
 CallTree with_nodes(const CallTree& tree, const std::vector<bool>& is_kept);
 
 // Sets CallNode::size of nodes in preorder by their depths.

@@ -9,7 +9,7 @@ namespace gosym {
 
 namespace {
 
-// Of two rows that fit the longer prefix counts.
+// A prefix of function names. If two rows fit a name, the one with the longer prefix counts.
 struct CategoryRow {
   std::string_view prefix;
   std::string_view category;

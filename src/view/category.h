@@ -6,8 +6,8 @@
 
 namespace gosym {
 
-// What kind of work a function does, by its name alone: "garbage collection", "allocation",
-// "locks", "kernel: network".
+// The kind of work that a function does, judged by its name alone: "garbage collection",
+// "allocation", "locks", "kernel: network".
 struct Category {
   enum class Kind : uint8_t {
     kWork,   // a kind of work

@@ -12,13 +12,13 @@
 
 namespace gosym {
 
-// What two profiles that are compared have of each row, in each block, and which rows of them
-// are of the same code: see difference.h.
+// The amounts that two compared profiles have in each row and block, and the pairing of rows
+// that are the same code in both: see difference.h.
 
-// What a profile is cut into.
+// The parts that a profile is cut into: recordings, or steps of time.
 struct Blocks {
   std::vector<std::vector<SampleCount>> samples;
-  std::vector<double> seconds;  // of each
+  std::vector<double> seconds;  // of each block
   bool are_runs = false;
 };
 Blocks blocks_of(const ComparedProfile& compared, Per per);

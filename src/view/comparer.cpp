@@ -10,9 +10,9 @@ namespace gosym {
 
 namespace {
 
-constexpr double kLeastSamples = 10;   // of a row that is compared
+constexpr double kLeastSamples = 10;  // a row with fewer in both profiles is not compared
 constexpr double kUneven = 2;          // standard errors of samples drawn at random
-constexpr double kPowerLimit = 0.842;  // what a normal variable is below, four times of five
+constexpr double kPowerLimit = 0.842;  // quantile of the normal distribution: 80 % lie below
 
 // A count has no error.
 DifferenceRow with_exact_verdict(DifferenceRow row) {

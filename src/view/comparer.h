@@ -15,7 +15,7 @@ public:
 
   // All but the verdict, which it has only where there is nothing to compare by.
   DifferenceRow row(const Pair& pair) const;
-  // What is said of both profiles, without rows.
+  // The options and figures of the whole profiles, without rows.
   Difference summary() const;
   // Gives rows their verdicts, corrected for all of them that are compared: returns how many.
   size_t judge(std::span<DifferenceRow*> rows) const;

@@ -11,9 +11,10 @@ namespace gosym {
 
 namespace {
 
-constexpr uint64_t kTimeBlocks = 20;  // of a profile of fewer recordings than kManyRuns
+constexpr uint64_t kTimeBlocks = 20;  // for fewer recordings than kManyRuns
 
-// What changed comes first; where nothing tells that, all of it by its change.
+// Significant changes come first. Rows without a verdict are sorted by the size of their
+// change.
 void sort_rows(std::vector<DifferenceRow>& rows, bool has_verdicts) {
   std::ranges::stable_sort(rows, [&](const DifferenceRow& a, const DifferenceRow& b) {
     if (a.is_significant() != b.is_significant())
@@ -76,7 +77,7 @@ TimeRange recorded_time(const ComparedProfile& compared, size_t recording) {
     begin = one.start_realtime_ns - profile.recordings.front().start_realtime_ns;
     end = begin + one.duration_ns;
   }
-  // Of a page of a part of the time, that part.
+  // A page may hold a part of the time only: [time_begin, time_begin + duration).
   uint64_t profiled = profile.time_begin();
   begin = std::max({begin, compared.time.begin, profiled});
   end = std::min({end, compared.time.end, profiled + profile.duration_ns});

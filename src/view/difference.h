@@ -13,7 +13,7 @@
 
 namespace gosym {
 
-// What changed between two profiles, and whether it is more than noise.
+// The changes between two profiles, told apart from noise.
 //
 // Each profile is cut into blocks: its recordings, if it has five or more of them, rates are of
 // a run or samples have no times, or else steps of time within each recording. What a row (a
@@ -40,13 +40,13 @@ namespace gosym {
 // row itself has too few samples to tell; or it varies too much, if as many samples drawn at
 // random would do, and would have less than half the error.
 
-// What amounts are divided by.
+// The denominator of amounts.
 enum class Per : uint8_t {
   kShare,   // CPU time of all samples: what a row has of the whole, whatever the load is
   kSecond,  // time that was recorded: for equal load
   kRun,     // recordings: for one and the same work from begin to end
 };
-// As it is an option: "share".
+// The name that the option takes: "share".
 std::string_view to_string(Per per);
 
 enum class Verdict : uint8_t {
@@ -68,7 +68,7 @@ struct DifferenceRow {
   std::string note = {};   // what else became of it: "inlined now", "was a.F"; may be empty
   std::string place = {};  // printable: where it is; may be empty
   bool is_named = true;    // somebody has a name for its code
-  // Of a tree: it has nearly all samples of its caller, on both sides, and so its verdict.
+  // In trees: the node has nearly all samples of its caller, on both sides, and so its verdict.
   bool is_as_caller = false;
   Rate before = {};  // of Per: a share, nanoseconds (or events) a second, or the same a run
   Rate after = {};
@@ -79,7 +79,7 @@ struct DifferenceRow {
   double least_seen = 0;        // as part of `before`; infinity: nothing would be seen
   Verdict verdict = Verdict::kTooFew;
 
-  // Of `before`; infinity if that is 0.
+  // The change relative to `before`; infinity if that is 0.
   double relative() const;
   bool is_significant() const {
     return is_more() || verdict == Verdict::kCheaper || verdict == Verdict::kFewer;
@@ -114,12 +114,13 @@ struct Difference {
   size_t blocks_after = 0;
   size_t compared = 0;                      // rows
   std::optional<DifferenceRow> whole = {};  // none by share
-  // What changed, by how much; then the rest, by its size. Of a tree: its nodes but the root.
+  // Changed rows first, by the size of the change; then the rest, by its own size. For a tree:
+  // its nodes but the root.
   std::vector<DifferenceRow> rows = {};
   std::optional<CallTree> tree = {};
 };
 
-// Whether verdicts are of programs, and not of these recordings only.
+// True if the verdicts hold for the programs, and not just for these recordings.
 inline bool is_of_programs(const Difference& difference) {
   return difference.has_runs_before && difference.has_runs_after;
 }
@@ -133,7 +134,7 @@ inline constexpr size_t kManyRuns = 5;  // recordings that are blocks by themsel
 Difference difference(const ComparedProfile& before, const ComparedProfile& after,
                       const DifferenceOptions& options);
 
-// Which calls of both profiles are compared.
+// A limit to the calls of both profiles that are compared.
 struct DifferenceTreeOptions {
   double least_percent = 1;  // of both sides together
   uint32_t depth = UINT32_MAX;
@@ -143,18 +144,18 @@ struct DifferenceTreeOptions {
 // itself.
 Difference difference_tree(const ComparedProfile& before, const ComparedProfile& after,
                            DifferenceOptions options, const DifferenceTreeOptions& tree);
-// Of a tree that has verdicts, the paths to what is dearer or cheaper.
+// The paths of a tree with verdicts that lead to dearer or cheaper nodes.
 Difference changed_branches(Difference difference);
-// Of a tree, with each chain of calls that have the verdict of their caller, and no branch, as
-// one row: "main > run > work", with what the first has.
+// The tree with each chain of calls that have the verdict of their caller, and no branch, as
+// one row: "main > run > work", with the figures of its first node.
 Difference with_joined_chains(Difference difference);
 
-// What amounts before are multiplied by to be of as many samples, as much time or as many runs
-// as those after.
+// The factor for amounts of `before` that makes them comparable to those of `after`: as if both
+// had as many samples, as much time or as many runs.
 double scale_of(const ComparedProfile& before, const ComparedProfile& after, Per per);
 
-// What one step of time should be, in nanoseconds, that a profile of recordings of so much time
-// in all is cut into blocks by.
+// The length in nanoseconds of the steps of time that become blocks, for a profile whose
+// recordings last `duration` nanoseconds in all.
 uint64_t block_step(uint64_t duration);
 
 }  // namespace gosym

@@ -11,12 +11,13 @@ namespace gosym {
 
 namespace {
 
-constexpr size_t kMostCalls = 20'000;  // that are compared, the largest ones
-// What a profile has in all, in a tree of two: so both have the same weight.
+constexpr size_t kMostCalls = 20'000;  // the largest ones are compared
+// The total of each profile in a tree of two, whatever it really is: so both have the same
+// weight.
 constexpr double kSideAmount = uint64_t{1} << 40;
 constexpr double kNearlyAll = 0.95;
 
-// What one profile has of a tree of two.
+// One of the two profiles of a tree.
 struct TreeSide {
   const Counts& counts;
   const FrameKeys& frames;
@@ -71,7 +72,7 @@ CallTree common_tree(const TreeSide& before, const TreeSide& after, std::vector<
   return largest(with_nodes(tree, is_kept), kMostCalls);
 }
 
-// Where each path of calls leads to in a tree.
+// Finds the node of a tree that a path of calls leads to.
 class Paths {
 public:
   explicit Paths(const CallTree& tree) : parents_(parents_of(tree)) {
@@ -81,7 +82,7 @@ public:
 
   uint32_t parent(uint32_t node) const { return parents_[node]; }
 
-  // Where each stack of a profile ends.
+  // The innermost node of each stack of a profile.
   std::vector<uint32_t> ends_of(const TreeSide& side) const {
     const Profile& profile = side.counts.profile;
     std::vector<uint32_t> ends;

@@ -28,7 +28,7 @@ constexpr DimensionName kNames[] = {
     {"recording", Kind::kRecording}, {"state", Kind::kState},
     {"waker", Kind::kWaker},
 };
-// What perf and Go call some of them.
+// Names that perf and Go use for some dimensions.
 constexpr DimensionName kAliases[] = {
     {"sym", Kind::kFunction}, {"symbol", Kind::kFunction}, {"srcline", Kind::kLine},
     {"srcfile", Kind::kFile}, {"dso", Kind::kModule},      {"pid", Kind::kProcess},

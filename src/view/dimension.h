@@ -11,7 +11,7 @@ namespace gosym {
 // By what a view tells things apart: what the code is, or whose sample it is.
 struct Dimension {
   enum class Kind : uint8_t {
-    // Of frames. All but kAddress put code without a name together by the reason.
+    // Dimensions of frames. All but kAddress put code without a name together by the reason.
     kFunction,
     kLine,      // the function with a line
     kFile,      // of the source
@@ -19,7 +19,7 @@ struct Dimension {
     kPackage,   // of Go by the import path, of Rust the crate; else the module
     kCategory,  // category.h
     kAddress,
-    // Of samples.
+    // Dimensions of samples.
     kProcess,  // name and number
     kProgram,  // processes of one name
     kThread,   // name and number
@@ -40,18 +40,18 @@ struct Dimension {
   uint64_t step = 0;       // in nanoseconds, of kTime; 0: as many as there is room for
 
   bool is_of_frames() const { return kind <= Kind::kAddress; }
-  // Whether two recordings may have the same of it.
+  // True if two recordings may share keys of this dimension.
   bool is_comparable() const { return kind != Kind::kTime && kind != Kind::kRecording; }
   bool operator==(const Dimension&) const = default;
 };
 
 // "process", "label:handler", "time:100ms". The error lists what there is.
 Result<Dimension> parse_dimension(std::string_view text);
-// As parse_dimension() takes it.
+// The text that parse_dimension() parses to this dimension.
 std::string to_string(const Dimension& dimension);
-// What parse_dimension() takes, with commas between, for help.
+// All names that parse_dimension() takes, with commas between, for help.
 std::string dimension_names();
-// Of those that are comparable.
+// The names of the dimensions that is_comparable() holds for.
 std::string comparable_dimension_names();
 
 }  // namespace gosym

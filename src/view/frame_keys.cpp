@@ -38,7 +38,7 @@ uint64_t hash_of(std::string_view text, uint64_t before) {
   return XXH3_64bits_withSeed(text.data(), text.size(), before);
 }
 
-// As ImageNumbers tells files apart.
+// Two images have one hash if ImageNumbers takes them for the same file.
 uint64_t hash_of(const ProfileImage& image) {
   const RecordedImage& file = image.file;
   std::string build_id = file.gnu_build_id + file.go_build_id;
@@ -121,7 +121,7 @@ public:
     }
   }
 
-  // Of a location without frames.
+  // The key of a location without frames.
   KeyId of_unnamed(const Location& location) {
     uint32_t image = image_of(location);
     ViewKey key = {
@@ -175,7 +175,7 @@ private:
     return number_text(category.text, key);
   }
 
-  // Of what is told apart by its text alone.
+  // A key that nothing but its text tells apart.
   KeyId number_text(std::string_view text, ViewKey key) {
     key.text = printable(text);
     StringId id = texts_.intern(key.text);

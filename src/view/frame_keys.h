@@ -16,16 +16,16 @@ constexpr size_t to_index(KeyId id) {
   return static_cast<size_t>(id);
 }
 
-// What makes two frames, or two samples, the same entry of a view: one dimension of it.
+// One entry of a view in one dimension: frames, or samples, with equal keys are the same entry.
 struct ViewKey {
   std::string text = {};  // printable
-  // Of frames: the image that the code is of, and whether somebody has a name for it.
+  // For frames: the image that the code is in, and false if the code has no name.
   uint32_t image = 0;
   bool is_named = true;
   bool is_kernel = false;
   bool is_gap = false;  // frames that are left out of the middle of a stack
   Category::Kind category = Category::Kind::kWork;  // of a category
-  // Of functions and lines: whose name and file it has, and the line, 0 if unknown.
+  // For functions and lines: the function with the name and file, and the line, 0 if unknown.
   FunctionId function = kNoFunction;
   uint32_t line = 0;
   // A frame key in whatever profile: by names and places, and not by numbers of one. Two
@@ -72,10 +72,10 @@ public:
   const ViewKey& operator[](KeyId id) const { return keys_[to_index(id)]; }
   size_t size() const { return keys_.size(); }
   std::span<const ViewKey> all() const { return keys_; }
-  // Whether frames next to each other that have the same key are one step of a call: they are
-  // not where that would hide a recursion.
+  // True if adjacent frames with the same key are one step of a call. False where that would
+  // hide a recursion.
   bool merges_neighbours() const { return merges_neighbours_; }
-  // Whether a place in the source tells more of a key than its text.
+  // True if keys have a place in the source that says more than their text.
   bool has_places() const { return !merges_neighbours_; }
 
   // Null: the profile has no such key.

@@ -46,7 +46,8 @@ bool is_number(std::string_view part) {
   return !part.empty() && std::ranges::all_of(part, is_digit);
 }
 
-// What a compiler calls a clone of a function: a number may follow behind a dot.
+// Words that compilers put into names of clones of a function, after a dot; a number may follow
+// after another dot.
 bool is_clone(std::string_view part) {
   for (std::string_view word : {"constprop", "isra", "part", "cold", "lto_priv", "llvm"})
     if (part == word)
@@ -69,7 +70,8 @@ bool is_rust_hash(std::string_view part) {
                      [](unsigned char c) { return std::isxdigit(c) != 0; });
 }
 
-// Where the last part of an import path begins. A slash behind a bracket is of a type argument.
+// The end of the directories of an import path, which is where its last part begins. A slash
+// behind a bracket belongs to a type argument.
 size_t directories_end(std::string_view name) {
   size_t end = std::min(name.find('['), name.find('('));
   size_t slash = name.substr(0, end).rfind('/');

@@ -22,7 +22,7 @@ bool matches_any(const std::vector<Pattern>& patterns, std::string_view text) {
                              [&](const Pattern& pattern) { return pattern.matches(text); });
 }
 
-// What the selection says of frames with one name: each is matched once.
+// The selection's answer for frames with one name: each name is matched once.
 struct Verdict {
   bool is_focus = false;
   bool is_ignored = false;
@@ -104,7 +104,8 @@ private:
     return has_focus && has_module;
   }
 
-  // Those that are looked at: without inlined calls, only the function that has their code.
+  // The frames that patterns are matched against: without inlined calls only the function that
+  // the code belongs to.
   std::span<const KeyId> frames_of(LocationId id) const {
     std::span<const KeyId> keys = keys_.of(id);
     return selection_.has_inlines || keys.empty() ? keys : keys.last(1);

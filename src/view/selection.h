@@ -29,7 +29,7 @@ public:
     return chosen_.empty() && !key.place.empty() && pattern_.text() == key.label();
   }
   bool begins_with(std::string_view name) const { return pattern_.text().starts_with(name); }
-  // As the option of report that comes next to it, and for people.
+  // For the option of report that comes closest, and for people.
   std::string option_text() const;
   std::string text() const { return chosen_.empty() ? pattern_.text() : chosen_.label(); }
   bool operator==(const FunctionChoice& other) const {
@@ -41,10 +41,11 @@ private:
   ChosenKey chosen_;  // empty: by the expression
 };
 
-// Which stacks of a profile are shown, and which of their frames. Patterns are matched against
-// the names of functions as they are shown, and against "[stripped libc.so.6]" where there is
-// none. Of several of one kind it is enough that one matches. What is to be focused, ignored or
-// hidden may be one of several functions of a name: FunctionChoice::is_label().
+// The stacks of a profile that are shown, and which of their frames. Patterns are matched
+// against the names of functions as they are shown, and against "[stripped libc.so.6]" where
+// there is none. If there are several patterns of a kind, one match is enough. An entry of
+// focus, ignore or hide may stand for one of several functions of a name:
+// FunctionChoice::is_label().
 struct Selection {
   std::vector<FunctionChoice> focus = {};   // only samples with such a frame
   std::vector<FunctionChoice> ignore = {};  // only samples without one
@@ -61,7 +62,7 @@ struct Selection {
   bool has_inlines = true;
 
   bool keeps_all() const;
-  // As the options of report that make it; empty if it keeps everything.
+  // The options of report that make this selection; empty if it keeps everything.
   std::string to_string() const;
   bool operator==(const Selection& other) const;
 };

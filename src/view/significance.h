@@ -8,11 +8,11 @@ namespace gosym {
 // A rate, such as the share of the CPU time that a function has, and how sure it is.
 //
 // Samples that follow each other are of the same work more often than chance has it, so that
-// they vary more than drawn balls do: an interval made of their number alone (binomial) is too
-// narrow. What is counted instead is how much the rate varies from block to block of time.
+// their variance exceeds the binomial one: an interval made of their number alone is too
+// narrow. Measured instead is how much the rate varies from block to block of time.
 //
-//   rate      R = sum of y / sum of x             y: amount of a block, x: what it is divided
-//   by variance  B / (B - 1) * sum of (y - R x)^2 / (sum of x)^2          of B blocks (x > 0)
+//   rate      R = sum of y / sum of x    y: amount of a block, x: its base (blocks with x > 0)
+//   variance  B / (B - 1) * sum of (y - R x)^2 / (sum of x)^2       B: number of these blocks
 //   freedom   B - 1
 //
 // Blocks have to be long beside what makes samples alike (a request, a collection of garbage),
@@ -25,7 +25,7 @@ struct Rate {
 };
 Rate rate_of(std::span<const double> amounts, std::span<const double> bases);
 
-// What two rates have apart, by Welch's t test.
+// The difference between two rates, by Welch's t test.
 struct RateChange {
   double value = 0;    // after less before
   double error = 0;    // standard error of it

@@ -130,7 +130,8 @@ private:
         weight.total += weights_[i].total;
         Total& total = totals_[to_index(keys[depth])];
         Weight& most = hottest[to_index(keys[depth])];
-        // Of lines that are equally hot the first one, in whatever order locations are.
+        // Equally hot lines: the first in the source wins, so that the order of locations does
+        // not matter.
         bool is_first = !(weight < most) && total.function == frames[depth].function &&
                         frames[depth].line < total.line;
         if (!(most < weight) && !is_first)

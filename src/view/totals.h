@@ -10,14 +10,14 @@
 
 namespace gosym {
 
-// What the samples of a profile say of one key of its frames. Inlined functions count like
-// others.
+// The amounts of the samples with one key in their frames. Inlined functions count like others.
 struct Total {
   KeyId key{};
   uint64_t self = 0;     // amount (Profile::amount) of samples in it
   uint64_t total = 0;    // in it or in what it calls; a recursion counts once
   uint64_t samples = 0;  // number of those in it
-  // Of a function or line: where most of its samples are. `function` has the file of the line.
+  // For functions and lines: the place of most of their samples. `function` has the file of the
+  // line.
   FunctionId function = ViewKey::kNoFunction;
   uint32_t line = 0;  // 0 if unknown
   // For a function that waits are charged to: where most of those were, in the kernel say, if
@@ -25,10 +25,10 @@ struct Total {
   std::optional<KeyId> waited_in = {};
 };
 
-// Which frame of a stack a sample counts for.
+// The frame of a stack that a sample's own amount is charged to.
 enum class Charge : uint8_t {
   kInnermost,
-  kWaiting,  // of functions and lines: the one that waited, as WaitFrames has it
+  kWaiting,  // for functions and lines: the one that waited, by WaitFrames
 };
 // Tables for people charge by this; programs read the same of every event.
 Charge charge_for_people(const Profile& profile);
@@ -62,9 +62,9 @@ std::vector<std::string> programs_of_keys(const Profile& profile,
                                           std::span<const SampleCount> samples,
                                           const FrameKeys& keys);
 
-// Where most samples of a function or line are, "/src/server.go:12"; only the file if no line
-// is known, empty if no file is. Of "./malloc/./malloc.c" and "./string/../sysdeps/memmove.S"
-// without what says nothing. Fit for a terminal.
+// The place of most samples of a function or line, "/src/server.go:12"; only the file if no
+// line is known, empty if no file is. Directories that say nothing are left out, as in
+// "./malloc/./malloc.c" and "./string/../sysdeps/memmove.S". Fit for a terminal.
 std::string hottest_line(const Profile& profile, const Total& total);
 
 }  // namespace gosym
