@@ -7,9 +7,8 @@
 
 namespace gosym {
 
-// How the amounts (Profile::amount) of a profile are written: time in seconds, or in
-// milliseconds where there is less than a second of it, and for programs in nanoseconds; else
-// events.
+// Formats the amounts (Profile::amount) of a profile: time in seconds, or in milliseconds if
+// there is less than a second of it, and for programs in nanoseconds; other events as counts.
 class Amounts {
 public:
   explicit Amounts(const Profile& profile) : Amounts(profile, profile.total_amount()) {}
@@ -18,12 +17,13 @@ public:
   // In the unit that suits this amount: milliseconds where it is less than a second.
   Amounts(const Profile& profile, uint64_t amount)
       : Amounts(profile, amount, profile.total_amount()) {}
-  // The same where it is known what all samples have, of which there may be a million.
+  // For callers that know the total already, which else takes a pass over up to a million
+  // samples.
   Amounts(const Profile& profile, uint64_t amount, uint64_t total);
 
   // "9.05", "12.1", "4,100".
   std::string text(uint64_t amount) const;
-  // Of all samples of the profile.
+  // A share of the amount of all samples of the profile.
   double percent(uint64_t amount) const;
   std::string percent_text(uint64_t amount) const;
   // The least amount that is so many percent of all, and not nothing.

@@ -20,9 +20,9 @@ constexpr size_t kDefaultDifferences = 20;
 constexpr size_t kMarkdownDifferences = 10;
 constexpr double kNoDigitsFrom = 9.95;  // percent: "12 %", "1.2 %"
 
-// How rates are written: per cent, milliseconds a second, or seconds a run.
+// The unit of rates: per cent, milliseconds a second, or seconds a run.
 struct RateUnit {
-  double size;  // in that of Rate::value
+  double size;  // in units of Rate::value
   std::string_view name;
 };
 
@@ -171,7 +171,7 @@ Table tree_table(const Difference& difference, const Screen& screen) {
   return table;
 }
 
-// Of rows; a tree has no limit.
+// The largest number of rows; a tree has no limit.
 size_t limit_of(const ViewOptions& options, size_t otherwise) {
   size_t limit = options.top.value_or(otherwise);
   return limit == 0 ? SIZE_MAX : limit;
@@ -199,7 +199,7 @@ std::string blocks_text(size_t count, bool are_runs) {
   return fmt::format("{} {}", count, are_runs ? "recordings" : "blocks of time");
 }
 
-// What the intervals do not know of.
+// A note on the variance between runs, which the confidence intervals leave out.
 std::string runs_text(const Difference& difference) {
   if (!has_verdicts(difference) || difference.options.is_exact)
     return {};
@@ -214,7 +214,7 @@ std::string runs_text(const Difference& difference) {
              : "";
 }
 
-// What was compared, and how sure the answer is.
+// A note on the comparison: its unit, its blocks, and how sure the answer is.
 std::string method_text(const Difference& difference) {
   const DifferenceOptions& options = difference.options;
   double percent = 100 * options.confidence;
@@ -332,7 +332,7 @@ void write_row(JsonWriter& json, const DifferenceRow& row, double confidence,
   json.end_object();
 }
 
-// Those of a tree have the number of the row that calls them.
+// Rows of a tree have the number of the row that calls them.
 void write_rows(JsonWriter& json, const Difference& difference) {
   std::vector<uint32_t> parents;
   if (difference.tree)

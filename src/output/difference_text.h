@@ -16,7 +16,7 @@ std::string difference_markdown(const Difference& difference, const Profile& bef
 std::string difference_json(const Difference& difference, const Profile& before,
                             const Profile& after);
 
-// What a page says of a difference: how it was made, and the rows that changed by more than
+// The notes of a page about a difference: the method, and the rows that changed by more than
 // noise, "dearer, +5.2 %  main.parse: 1.20 % before, 1.26 % after".
 std::string difference_notes(const Difference& difference, const Profile& before,
                              const Profile& after);

@@ -19,7 +19,7 @@ namespace gosym {
 namespace {
 
 constexpr uint32_t kProcessedVersion = 48;
-constexpr uint32_t kGeckoVersion = 27;  // that came with it
+constexpr uint32_t kGeckoVersion = 27;  // the format of Gecko that came with kProcessedVersion
 
 // IntColumn values; a column of them may have none.
 constexpr int32_t kNoValue = std::numeric_limits<int32_t>::min();

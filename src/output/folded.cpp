@@ -18,8 +18,8 @@ namespace gosym {
 
 namespace {
 
-// What flamegraph.pl and its kin take for a mark of kernel code, or of inlined, compiled or
-// waiking code. A name may end in it all the same.
+// Suffixes that flamegraph.pl and its kin take for a mark of kernel code, or of inlined,
+// compiled or waking code. A name may end in one all the same.
 constexpr std::string_view kMarks[] = {"_[k]", "_[i]", "_[j]", "_[w]"};
 constexpr std::string_view kKernelMark = kMarks[0];
 
@@ -156,7 +156,7 @@ private:
     return std::span(frames_).subspan(begin, begins_[to_index(id) + 1] - begin);
   }
 
-  // As the texts of the lines compare.
+  // Compares the lines by their texts, without making these.
   int compare(const Line& a, const Line& b) const {
     std::span<const LocationId> stack_a = profile_.stack(a.stack);
     std::span<const LocationId> stack_b = profile_.stack(b.stack);
@@ -186,7 +186,7 @@ private:
     return behind(first, common, left) - behind(second, common, right);
   }
 
-  // What stands in a line behind so much of the text of a frame; -1 at the end of the line.
+  // The byte of a line after `taken` bytes of the text of a frame; -1 at the end of the line.
   static int behind(std::string_view text, size_t taken, const Frames& after) {
     if (taken < text.size())
       return static_cast<uint8_t>(text[taken]);

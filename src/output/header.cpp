@@ -197,7 +197,7 @@ std::string make_skipped(const Profile& profile) {
       why_skipped(profile.info));
 }
 
-// Of all that was recorded: a filter leaves out what the kernel does not tell apart.
+// For all that was recorded: a filter leaves out what the kernel does not tell apart.
 std::string make_unsampled(const Profile& profile) {
   auto unsampled = unsampled_ns(profile.info, profile.stats);
   if (!unsampled || !profile.filter.empty() || !profile.measures_cpu_time())
@@ -247,8 +247,8 @@ std::string make_loss(const Profile& profile) {
   return text;
 }
 
-// What UnwindCounts are a part of: which of the stacks that were selected they are is not
-// known.
+// The stacks that UnwindCounts counts. It counts all recorded ones, for nothing tells which of
+// the selected stacks were repaired.
 std::string_view walked_stacks(const Profile& profile) {
   return profile.recorded_amounts.empty() ? "the stacks" : "all stacks";
 }
@@ -278,7 +278,7 @@ std::string make_truncated(const Profile& profile) {
   return text;
 }
 
-// What was done to the stacks; nothing if they are as the frame pointers told them.
+// Says how stacks were changed; nothing if they are as the frame pointers told them.
 std::string make_stack_note(const Profile& profile) {
   if (profile.unwound.repaired == 0)
     return {};
@@ -287,7 +287,7 @@ std::string make_stack_note(const Profile& profile) {
                      walked_stacks(profile));
 }
 
-// What was left out of the stacks, or put into them.
+// Says what was left out of the stacks, or put into them.
 std::string make_sampler_note(const Profile& profile) {
   if (profile.info.sampler != "perf")
     return {};
@@ -311,7 +311,7 @@ std::string make_few_note(const Profile& profile) {
 
 namespace {
 
-constexpr size_t kNoteIndent = 11;  // of what stands behind the first word of a line
+constexpr size_t kNoteIndent = 11;  // of the text behind the first word of a line
 
 std::string wrapped_lines(std::string_view lines, const Screen& screen) {
   std::string text;
@@ -367,7 +367,7 @@ std::string make_load(const Profile& profile, const Screen& screen) {
   std::string bars;
   for (double cpus : load)
     bars += bar_of(most == 0 ? 0 : cpus / most);
-  // Of a part a tick more or less is chance, but no host has more CPUs than it has.
+  // In a part of the time a tick more or less is chance, but no host has more CPUs than it has.
   double all_cpus = profile.info.cpu_count == 0 ? HUGE_VAL : profile.info.cpu_count;
   auto part_ns = static_cast<double>(part);
   return fmt::format("load       {}  each {}, {:.2f} to {:.2f} CPUs", bars,
@@ -417,7 +417,7 @@ std::string when_and_where(uint64_t start_realtime_ns, const RecordingInfo& info
                      printable(info.kernel_release), printable(info.machine));
 }
 
-// Where the samples come from: a line, or one for each of several recordings.
+// The origin of the samples: a line, or one for each of several recordings.
 std::vector<std::string> make_origins(const Profile& profile) {
   constexpr size_t kMaxShown = 5;
   bool is_given = !profile.info.source.empty();
@@ -457,8 +457,8 @@ std::string recorded_amount(const Profile& profile, const Amounts& amounts, bool
                      what);
 }
 
-// Of a profile that was read: "610 samples", "610 samples: 6.10 s of CPU time", "512.0 KiB of
-// inuse_space".
+// The amount of a profile that was read from a file: "610 samples", "610 samples: 6.10 s of CPU
+// time", "512.0 KiB of inuse_space".
 std::string given_amount(const Profile& profile, const Amounts& amounts) {
   const RecordedEvent& event = profile.event();
   std::string counted = count_text(profile.total_count(), "sample");

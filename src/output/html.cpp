@@ -55,9 +55,9 @@ std::vector<page::Note> notes_of(const Profile& profile) {
   return notes;
 }
 
-// Whether the page keeps steps of time of a side, for gosym diff to make the same comparison
-// again: where its recordings are too few to be blocks. Those of a part of the time are left
-// out, for the page does not tell where that begins.
+// True if the page keeps steps of time of a side, so that gosym diff can repeat the comparison:
+// it needs them if there are too few recordings to be blocks. A part of the time has none, for
+// the page does not tell where that begins.
 bool has_steps(const ComparedProfile& side) {
   return side.time == TimeRange() && side.profile.time_begin() == 0 &&
          side.profile.recordings.size() < kManyRuns;
@@ -114,7 +114,8 @@ Profile profile_of_both(const ComparedProfile& before, const ComparedProfile& af
   return both;
 }
 
-// What the page multiplies amounts before by, which it takes for amounts of the event after.
+// The factor by which the page multiplies amounts of `before`; it takes all amounts for those
+// of the event of `after`.
 double scale_of_amounts(const Profile& before, const Profile& after, Per per, double scale) {
   return per == Per::kShare ? scale
                             : scale * static_cast<double>(before.period()) /

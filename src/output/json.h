@@ -42,7 +42,7 @@ public:
   // Begins anew, in the memory that it has.
   void clear();
 
-  // What was written so far; valid until the next call.
+  // The text that was written so far; valid until the next call.
   std::string_view text() const;
 
   // Passes that on if it is more than so many bytes, and goes on behind it: a long value is

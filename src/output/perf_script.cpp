@@ -30,7 +30,7 @@ public:
       files_.push_back(image.file.path.empty() ? "[unknown]" : without_spaces(image.file.path));
   }
 
-  // As perf does, in order of time, whosever they are.
+  // Samples of all processes are merged in order of time, as perf does.
   void write() && {
     std::vector<const SampleCount*> samples;
     for (const SampleCount& sample : profile_.samples)

@@ -24,7 +24,7 @@ namespace gosym {
 
 namespace {
 
-// What a mapping's locations have.
+// The properties of a mapping that its locations decide.
 struct Named {
   bool is_used = false;
   bool functions = false;
@@ -374,7 +374,8 @@ private:
       write_label(out, key, pprof_field::kText, string(value));
   }
 
-  // As pprof does when it merges: without the time between recordings.
+  // The sum of the recordings' durations, without the time between them, as pprof does when it
+  // merges.
   uint64_t recorded_ns() const {
     if (profile_.recordings.size() <= 1)
       return profile_.duration_ns;

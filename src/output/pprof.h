@@ -19,9 +19,9 @@ namespace gosym {
 //   comments   gosym's version, the command that recorded, the filter, what was lost
 void write_pprof(const Profile& profile, const Write& write);
 
-// What `go tool pprof -diff_base` makes of two profiles: the samples of `after`, and those of
-// `before` with negative values, multiplied by `scale` so that they compare, and the label
-// "pprof::base", by which pprof knows them.
+// Writes the profile that `go tool pprof -diff_base` makes of two: the samples of `after`, and
+// those of `before` with negative values, multiplied by `scale` so that they compare, and the
+// label "pprof::base", by which pprof knows them.
 void write_pprof_difference(const Profile& before, const Profile& after, double scale,
                             const Write& write);
 

@@ -16,7 +16,7 @@ namespace gosym {
 namespace {
 
 constexpr uint32_t kVersion = 1;
-constexpr size_t kMaxLines = 10;  // of a function, the hottest ones
+constexpr size_t kMaxLines = 10;  // the hottest ones of a function
 // Readers of JSON take some hundred levels, python's 1,000; a call is two.
 constexpr uint32_t kMaxDepth = 256;
 

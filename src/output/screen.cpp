@@ -11,7 +11,7 @@ namespace gosym {
 
 namespace {
 
-// Of the 16 colours that each terminal has, and that its user chose to be readable.
+// Uses the 16 colours only that each terminal has, and that its user chose to be readable.
 std::string_view code_of(Style style) {
   switch (style) {
     case Style::kPlain:

@@ -7,7 +7,8 @@
 
 namespace gosym {
 
-// What text is written for: a terminal, or a file or pipe, where lines may have any length.
+// The place that text is written for: a terminal, or a file or pipe, where lines may have any
+// length.
 struct Screen {
   size_t width = SIZE_MAX;   // in columns; SIZE_MAX: unlimited
   size_t height = SIZE_MAX;  // in lines; likewise

@@ -22,7 +22,7 @@ constexpr double kMargin = 10;
 constexpr double kRowHeight = 17;
 constexpr double kLeastWidth = 0.3;
 constexpr double kLineHeight = 16;
-constexpr double kCharacterWidth = 7.23;  // of a monospaced font of 12 pixels
+constexpr double kCharacterWidth = 7.23;  // in pixels, for a monospaced font of 12 pixels
 // A picture of more rows is no longer one that is looked at.
 constexpr uint32_t kMaxRows = 256;
 
@@ -48,7 +48,7 @@ std::string escaped(std::string_view text) {
   return result;
 }
 
-// What a frame is coloured by.
+// The colours of a flame graph: by what kind of code a frame is.
 struct Palette {
   std::string_view title;
   int hue;
@@ -68,7 +68,7 @@ std::string colour_of(BoxKind kind, size_t shade) {
                      66 + 4 * (shade % kShades));
 }
 
-// The same for equal names, in all pictures.
+// Equal names have the same shade in all pictures.
 size_t shade_of(std::string_view name) {
   uint32_t sum = 2166136261;  // FNV-1a
   for (char c : name)

@@ -11,7 +11,7 @@ namespace {
 // A longer name pushes the rest of its own row, not that of all rows, where a line may have any
 // length.
 constexpr size_t kMaxNameWidth = 56;
-// What a screen leaves of a column at least, if there is more.
+// The least width that a column is cut to on a narrow screen.
 constexpr size_t kLeastName = 12;
 constexpr size_t kLeastPath = 8;
 

@@ -23,10 +23,10 @@ namespace {
 
 constexpr double kPercent = 100;
 constexpr size_t kDefaultRows = 20;
-constexpr size_t kDefaultInnerRows = 5;  // of each row of the outer of two dimensions
+constexpr size_t kDefaultInnerRows = 5;  // within each row of the outer of two dimensions
 constexpr size_t kDefaultPaths = 12;     // nodes of the tree below the table
 
-// What a table says of one function, process, ...
+// One line of a table: a function, a process, ...
 struct Line {
   std::string name;
   std::string place = {};
@@ -138,7 +138,7 @@ public:
     return lines;
   }
 
-  // As programs_of_keys() has them, of all samples; empty where rows are of samples.
+  // programs_of_keys() of all samples; empty where rows are made of samples.
   std::vector<std::string> programs() const {
     return frames_ ? programs_of_keys(profile_, profile_.samples, *frames_)
                    : std::vector<std::string>();
@@ -172,7 +172,7 @@ std::vector<std::string> titles_of_dimensions(const ViewOptions& options) {
   return titles;
 }
 
-// Of the number of samples, which a table has if that was asked for.
+// The column with the number of samples, which a table has if that was asked for.
 constexpr std::string_view kCountTitle = "samples";
 constexpr size_t kCountColumn = 2;
 
@@ -226,7 +226,7 @@ struct Limits {
   size_t inner;  // rows within a row
 };
 
-// What tables within each other have in common: the keys of each dimension are made once.
+// Shared by tables within each other: the keys of each dimension are made once.
 struct Nesting {
   const Profile& profile;
   const ViewOptions& options;
@@ -363,7 +363,8 @@ size_t append_nested(const Nesting& nesting, const std::vector<uint32_t>& sample
   return lines.size();
 }
 
-// Of functions, or of what `by` says. Tells how many rows there would be.
+// Appends the table of functions, or of the dimensions `by`. Returns how many rows there would
+// be without a limit.
 size_t append_table(const Profile& profile, const ViewOptions& options, const Amounts& amounts,
                     Limits limits, bool is_flat, Table& table) {
   std::vector<std::string> titles = titles_of_dimensions(options);
@@ -569,8 +570,8 @@ std::string tree_view(const Profile& profile, const ViewOptions& options,
   return text;
 }
 
-// How many rows of the table and of the tree there is room for: on a terminal, as many as do
-// not scroll away.
+// The numbers of rows of the table and of the tree: on a terminal, as many as do not scroll
+// away.
 struct Room {
   size_t rows = kDefaultRows;
   size_t paths = kDefaultPaths;

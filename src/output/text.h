@@ -8,7 +8,7 @@
 
 namespace gosym {
 
-// What a person reads: a header, the view that was asked for, and notes on what is missing.
+// The report for a person: a header, the view that was asked for, and notes on what is missing.
 std::string make_text(const Profile& profile, const ViewOptions& options);
 
 // The view as a table, for csv and the like: all of its rows. A tree has a row a node, and its

@@ -11,7 +11,7 @@ namespace gosym {
 
 namespace {
 
-// What is left of a line for a name at least, however deep it lies.
+// The least width of a line that is left for a name, however deep it lies.
 constexpr size_t kLeastFunction = 24;
 
 std::vector<uint32_t> children_of(const CallTree& tree, uint32_t node) {
@@ -21,8 +21,8 @@ std::vector<uint32_t> children_of(const CallTree& tree, uint32_t node) {
   return children;
 }
 
-// Of a chain of calls, "main > run > … 7 calls … > work", the ends: the inner one, which the
-// samples come to, gets the room that it needs.
+// Cuts a chain of calls to its ends, "main > run > … 7 calls … > work". The inner one, which
+// the samples are in, gets the room that it needs.
 std::string cut_chain(std::string_view chain, size_t width) {
   constexpr std::string_view kThen = " > ";
   constexpr std::string_view kLeftOut = " > … > ";

@@ -17,7 +17,7 @@ enum class TreeColumns : uint8_t {
   kTotal,  // where the samples that end at a node mean nothing to a reader: callers
 };
 
-// Of the name of a key: what nobody has a name for is faint.
+// The style of a key's name: faint if the code has no name.
 Style style_of(const ViewKey& key);
 
 // The outer lines of a deep node go where they would be wider than this.

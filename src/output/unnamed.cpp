@@ -54,7 +54,7 @@ std::string_view remedy_of(Unnamed unnamed) {
 
 namespace {
 
-// How often each location is in a stack.
+// The number of occurrences of each location in stacks of samples.
 std::vector<uint64_t> count_visits(const Profile& profile) {
   std::vector<uint64_t> visits(profile.locations.size());
   for (const SampleCount& sample : profile.samples)
@@ -63,7 +63,7 @@ std::vector<uint64_t> count_visits(const Profile& profile) {
   return visits;
 }
 
-// What counts is a frame in a stack in a sample; a location without a name is one.
+// Counts frames in stacks of samples; a location without a name is one frame.
 struct FrameCounts {
   struct Group {
     uint32_t image;

@@ -7,11 +7,12 @@
 
 namespace gosym {
 
-// What gives code a name that has none for this reason, in a few words.
+// Says in a few words how code gets a name that has none for this reason.
 std::string_view remedy_of(Unnamed unnamed);
 
-// "names from  pclntab 61.2 %, kallsyms 20.1 %, none 18.7 %": of all frames of all stacks.
-// What rounds to 0.0 % is left out. Empty if there are none.
+// The share of each source of names in all frames of all stacks: "names from  pclntab 61.2 %,
+// kallsyms 20.1 %, none 18.7 %". A share that rounds to 0.0 % is left out. Empty if there are
+// no frames.
 std::string make_source_note(const Profile& profile);
 
 // For the user's or the kernel's part of all stacks: how many of its frames have no name, of
@@ -20,8 +21,8 @@ std::string make_source_note(const Profile& profile);
 enum class StackPart { kUser, kKernel };
 std::string make_unnamed_note(const Profile& profile, StackPart part, size_t top);
 
-// What share of the samples is in code without a name, where most of it is, and what would give
-// it one, in a line. Empty if it is less than half a percent.
+// The share of the samples that is in code without a name, the image that has most of it, and
+// the remedy, in a line. Empty if it is less than half a percent.
 std::string make_unnamed_line(const Profile& profile);
 
 }  // namespace gosym

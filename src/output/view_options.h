@@ -13,7 +13,7 @@
 
 namespace gosym {
 
-// What of a profile is shown.
+// The views of a profile.
 enum class View : uint8_t {
   kSummary,   // the table of functions, and the largest paths of the tree
   kTree,      // from the root
