@@ -15,7 +15,7 @@
 
 namespace gosym::browser {
 
-// Of steps of time there are no more: samples of a damaged recording may be of any.
+// The largest number of steps of time: samples of a damaged recording may be at any time.
 inline constexpr uint32_t kMaxSteps = 4096;
 
 // The samples and frames that a query selects.
@@ -26,7 +26,7 @@ struct Selected {
   std::vector<SampleCount> stacks;
   uint64_t total = 0;     // amount (Profile::amount) of them
   uint64_t recorded = 0;  // of all of the event
-  // What makes these figures less than the truth, "2.1 % of the samples lost"; empty: nothing.
+  // Reasons why these figures are too low, "2.1 % of the samples lost"; empty: none.
   std::string shortcomings;
   std::vector<uint64_t> load;  // of each step of time, as if the query had none
 };
@@ -81,7 +81,7 @@ struct Code {
 using FindCode = std::function<Code(
     const Profile& profile, std::span<const SampleCount> samples, const ChosenKey& function)>;
 
-// What a query asked for. Parts are shared with the answer before that has them alike.
+// The answer to a query. Parts that the previous answer has alike are shared with it.
 struct Answer {
   Query query;
   std::shared_ptr<const Selected> selected;
@@ -91,7 +91,7 @@ struct Answer {
   std::shared_ptr<const PathTree> callees;
   std::shared_ptr<const std::vector<MenuEntry>> menu;
   std::shared_ptr<const Code> code;
-  // As Recorded has them.
+  // Copied from Recorded.
   uint32_t event_count = 1;
   bool is_last = true;
   double share = 1;
@@ -100,8 +100,8 @@ struct Answer {
   const Profile& profile() const { return *selected->profile; }
 };
 
-// What is asked: a profile for each event, each of all samples by thread, time and CPU. The
-// number changes with the samples.
+// The profiles that queries are about: one for each event, each with all samples by thread,
+// time and CPU. `generation` changes with the samples.
 struct Recorded {
   std::vector<std::shared_ptr<const Profile>> events;
   uint64_t generation = 0;

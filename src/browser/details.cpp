@@ -12,7 +12,7 @@ namespace gosym::browser {
 
 namespace {
 
-// What the locations with such an entry say of it.
+// The sources of names, and the reasons for none, of the locations with an entry.
 struct Evidence {
   std::map<FrameSource, size_t> sources;
   std::map<Unnamed, size_t> reasons;

@@ -217,7 +217,7 @@ private:
     grid_.write(end - std::min(end, size), y, text, look, end);
   }
 
-  // Where a name matches the search, it is told so.
+  // A name that matches the search is marked, whatever else it is.
   Look look_of_name(const ViewKey& key) const {
     if (answer_.query.search && answer_.query.search->matches(key.text))
       return Look::kMatch;
@@ -481,7 +481,7 @@ private:
     }
   }
 
-  // What the cursor is on, with its whole name if there is room.
+  // The entry at the cursor, with its whole name if there is room.
   void draw_detail() {
     const ViewKey* key = entry_at_cursor(state_, answer_);
     if (!key && state_.page == Page::kFlame)

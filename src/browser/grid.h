@@ -6,7 +6,8 @@
 #include <string_view>
 #include <vector>
 
-// What the browser draws: cells of a terminal as plain values, which tests compare as text.
+// The picture that the browser draws: cells of a terminal as plain values, which tests compare
+// as text.
 
 namespace gosym::browser {
 
@@ -17,7 +18,7 @@ struct Size {
   bool operator==(const Size&) const = default;
 };
 
-// What a cell means; the terminal chooses colours for it.
+// The meaning of a cell; the terminal chooses colours for it.
 enum class Look : uint8_t {
   kPlain,
   kTitle,   // a heading

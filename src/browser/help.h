@@ -11,10 +11,10 @@ namespace gosym::browser {
 // columns.
 std::vector<std::string> help_lines(bool is_live, size_t width);
 
-// What can be written of what is shown.
+// One of the formats that the view can be exported in.
 struct ExportChoice {
   char key;
-  std::string_view format;     // as Format::name has it
+  std::string_view format;  // the name of a Format
   std::string_view extension;  // of the file
 };
 std::span<const ExportChoice> export_choices();

@@ -5,7 +5,7 @@
 
 namespace gosym::browser {
 
-// What a person did: a key, or the mouse.
+// One input of a person: a key, or an action of the mouse.
 struct Key {
   enum class Kind : uint8_t {
     kCharacter,

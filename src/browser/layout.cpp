@@ -42,7 +42,7 @@ std::string_view name_of(Page page) {
 std::vector<Tab> tabs_of(Size size) {
   std::vector<Tab> tabs;
   size_t x = 1;
-  // Where there is no room for names, numbers are left.
+  // On a narrow terminal tabs are their numbers alone.
   constexpr size_t kEnough = 64;
   for (size_t i = 0; i < kPageCount; i++) {
     size_t width = size.width < kEnough ? 1 : 2 + name_of(static_cast<Page>(i)).size();

@@ -8,7 +8,7 @@
 #include "browser/flame.h"
 #include "browser/state.h"
 
-// Where things are on the screen: update() and draw() agree on it.
+// The places of things on the screen: update() and draw() agree on it.
 
 namespace gosym::browser {
 
@@ -28,14 +28,14 @@ Layout layout_of(Size size);
 size_t window_rows(Size size);
 size_t window_columns(Size size);
 
-// Of Page::kAround the rows of each half; the function itself stands between.
+// The rows of each half of Page::kAround; the function itself stands between.
 struct Halves {
   size_t callers = 0;
   size_t callees = 0;
 };
 Halves halves_of(const Layout& layout);
 
-// What a line about a page is called, in order of Page.
+// The name of a page in the line of tabs.
 std::string_view name_of(Page page);
 // Columns [begin, end) of each page's name in line 1.
 struct Tab {

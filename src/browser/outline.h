@@ -12,8 +12,8 @@
 
 namespace gosym::browser {
 
-// Which nodes are open, and where the cursor is, by paths (PathTree): so that they are found
-// again in a tree of other samples.
+// The open nodes, and the cursor, by paths (PathTree): so that they are found again in a tree
+// of other samples.
 struct OutlineState {
   tsl::robin_set<uint64_t>
       toggled;        // nodes that are open where others like them are not, or closed
@@ -46,8 +46,9 @@ std::string branches_of(const std::vector<OutlineRow>& rows, size_t row, size_t 
 // Opens or closes the node.
 void set_open(const PathTree& tree, uint32_t node, bool open, OutlineState& state);
 
-// The same with all below it. No more than kMostOpened are opened, the largest: the millions of
-// a large recording would take seconds each time they are listed. Gives how many stay closed.
+// Opens the node with all below it, but no more than kMostOpened nodes, the largest: the
+// millions of a large recording would take seconds each time they are listed. Returns how many
+// stay closed.
 size_t open_all(const PathTree& tree, uint32_t node, OutlineState& state);
 void close_all(const PathTree& tree, uint32_t node, OutlineState& state);
 inline constexpr size_t kMostOpened = 10'000;

@@ -30,15 +30,15 @@ struct Steps {
   auto operator<=>(const Steps&) const = default;
 };
 
-// What the browser asks of a profile. The answer takes up to a second to compute where it is of
-// a million samples.
+// A question of the browser about a profile. The answer takes up to a second to compute if
+// there are a million samples.
 struct Query {
   uint32_t event = 0;  // index of what was recorded
-  // Which samples and frames.
+  // The samples and frames that are selected.
   Selection selection = {};
   std::vector<Pick> picks = {};
   Steps time = {};
-  // What is an entry, and what the tree looks like.
+  // The kind of entries, and the shape of the tree.
   Dimension::Kind by = Dimension::Kind::kFunction;  // of frames
   Direction direction = Direction::kFromRoot;
   bool folds = false;                  // recursions of the tree
@@ -53,9 +53,9 @@ struct Query {
 };
 
 bool is_same(const Query& a, const Query& b);
-// Whether the samples and frames are the same.
+// True if both select the same samples and frames.
 bool selects_same(const Query& a, const Query& b);
-// What was selected, in words; empty if nothing was left out.
+// The selection in words; empty if nothing was left out.
 std::vector<std::string> words_of(const Query& query, uint64_t time_step);
 
 }  // namespace gosym::browser

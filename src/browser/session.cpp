@@ -83,7 +83,8 @@ public:
       is_idle = shared_->at_work == 0;
     }
     shared_->changed.notify_all();
-    // What a live source is of ends after this.
+    // A live source is taken down after this, so its threads are waited for. Others are left to
+    // a process that ends.
     is_left_behind = !is_idle && !shared_->source.is_live();
     for (std::thread& thread : threads_) {
       if (is_left_behind)
@@ -171,7 +172,7 @@ private:
     return !shared.is_ended;
   }
 
-  // Whether there will be more.
+  // Returns true if the source will give more.
   static bool load(Shared& shared) {
     auto loaded = shared.source.load();
     Source::Events replaced;  // freed when others need not wait for it
@@ -216,7 +217,8 @@ private:
   static void answer_all(Shared& shared) {
     uint64_t answered = 0;  // generation
     std::shared_ptr<const Answer> before;
-    // What the screen has shown before: freed here, for it may take longer than a key should.
+    // The answer that the screen has shown before: freed here, for it may take longer than a
+    // key should.
     std::shared_ptr<const Answer> replaced;
     while (auto question = wait_for_question(shared)) {
       bool is_same = answered == question->recorded.generation;
@@ -348,13 +350,13 @@ private:
       return;
     asked_ = state_.query;
     worker_.ask(asked_);
-    // What is answered at once is shown at once.
+    // An answer that comes within this time is shown with the key's effect, in one picture.
     constexpr int kAtOnce = 30;  // ms
     pollfd news = {worker_.fd(), POLLIN, 0};
     poll(&news, 1, kAtOnce);
   }
 
-  // Whether this was the end.
+  // Returns true if the key ends the browser.
   bool handle(const Key& key) {
     constexpr char32_t kInterrupt = 3;  // Ctrl-C
     if (is_character(key, kInterrupt) || (!answer_ && is_character(key, 'q')))

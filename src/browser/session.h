@@ -11,8 +11,8 @@
 
 namespace gosym::browser {
 
-// What the browser is of. `load` is called in a thread of its own, and `find_code` in another
-// while that may be at work.
+// The source of the samples. `load` is called in a thread of its own, and `find_code` in
+// another while `load` may be running.
 struct Source {
   using Events = std::vector<std::shared_ptr<const Profile>>;  // as by_event() makes them
 
@@ -22,13 +22,13 @@ struct Source {
     double share = 1;  // of what there is to read that this is of
   };
 
-  // What there is to show now. It is called again until it was the last: of a live source at
-  // each interval, of another that has given a part at once.
+  // Loads the profiles to show now. It is called again until it was the last: for a live source
+  // at each interval, for another that has given a part at once.
   std::function<Result<Loaded>()> load;
   uint64_t interval = 0;  // nanoseconds from one to the next; 0: this is no live source
   FindCode find_code = {};
-  // Of a live source: forget what was sampled; write what is kept to a file, whose name is
-  // told. Both are called by another thread, while load() may be at work.
+  // Live sources only. `reset` forgets the samples so far; `save` writes what is kept to a file
+  // and returns its name. Both are called by another thread, while load() may be running.
   std::function<void()> reset = {};
   std::function<Result<std::string>()> save = {};
 

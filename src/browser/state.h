@@ -16,10 +16,10 @@ namespace gosym::browser {
 enum class Page : uint8_t { kFunctions, kTree, kAround, kFlame, kCode };
 inline constexpr size_t kPageCount = 5;
 
-// Where the cursor is in Page::kAround.
+// The part of Page::kAround that the cursor is in.
 enum class Part : uint8_t { kCallers, kCentre, kCallees };
 
-// What lies over the page and takes the keys.
+// The window that lies over the page and takes the keys.
 enum class Overlay : uint8_t { kNone, kHelp, kDetails, kMenu, kPrompt, kExport, kTime };
 
 enum class Ask : uint8_t { kSearch, kFocus, kIgnore, kHide, kModule };  // of a prompt
@@ -69,7 +69,7 @@ struct State {
   std::string message;  // on the last line, until the next key
 };
 
-// What the session is to do besides.
+// The action that the session is to take besides.
 struct Effect {
   enum class Kind : uint8_t { kNone, kQuit, kCopy, kExport, kSave, kReset, kEdit };
   Kind kind = Kind::kNone;

@@ -21,7 +21,7 @@
 #define NCURSES_WIDECHAR 1
 #include <curses.h>
 
-// As <term.h> has them, where most are macros with such names.
+// Declared here as in <term.h>, most of whose names are macros that would collide.
 struct term;
 extern "C" {
 int setupterm(const char* name, int file, int* error);
@@ -35,7 +35,7 @@ namespace {
 
 constexpr size_t kLooks = static_cast<size_t>(Look::kUnnamedBox) + 1;
 
-// What the terminal makes of each look.
+// The terminal's attributes for each look.
 std::array<attr_t, kLooks> attributes;
 std::array<short, kLooks> pairs;
 bool has_utf8 = false;
@@ -45,7 +45,7 @@ struct Press {
   int x;
   int y;
 };
-std::optional<Press> press;  // of the mouse, until it is let go
+std::optional<Press> press;  // a button of the mouse, until it is released
 
 void set_look(Look look, attr_t attribute, short foreground = -1, short background = -1) {
   auto i = static_cast<size_t>(look);
@@ -57,7 +57,7 @@ void set_look(Look look, attr_t attribute, short foreground = -1, short backgrou
   init_pair(pairs[i], foreground, background);
 }
 
-// Of the terminal's own colours those that can be read on light and on dark.
+// Uses those of the terminal's own colours only that can be read on light and on dark.
 void set_looks() {
   set_look(Look::kPlain, A_NORMAL);
   set_look(Look::kTitle, A_BOLD);
@@ -94,7 +94,7 @@ void show_cell(const Cell& cell, int x, int y) {
   } else {
     text[0] = static_cast<unsigned char>(ascii_of(cell.text));
   }
-  // What the C library does not know it does not take together with what combines with it.
+  // A character that the C library does not know is not combined with the marks after it.
   if (wcwidth(text[0]) < 0)
     text = {L'?'};
   cchar_t character{};
@@ -348,7 +348,7 @@ std::optional<Key> Terminal::read() {
       std::raise(SIGTSTP);  // ncurses gives the terminal back, and takes it again
     else if (kind == OK)
       return of_character(code);
-    // Of others, some mean nothing here; one tells of a new size.
+    // Other codes may mean nothing here, and then the loop goes on; one tells of a new size.
     else if (auto key = code == KEY_MOUSE ? of_mouse() : of_code(code))
       return key;
   }

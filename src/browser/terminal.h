@@ -30,7 +30,7 @@ public:
 
   Size size() const;
   void show(const Grid& grid);
-  // What has come in; none if there is nothing.
+  // The next input; none if there is nothing yet.
   std::optional<Key> read();
   void copy(std::string_view text);
   // Gives the screen to another program, as the terminal was found, and takes it again.

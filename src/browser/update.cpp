@@ -20,7 +20,7 @@ using Kind = Key::Kind;
 constexpr size_t kMaxTyped = 200;  // bytes in a prompt
 constexpr size_t kMaxUndone = 100;
 
-// How far a key moves in a list; none for other keys.
+// The number of lines that a key moves in a list; none for other keys.
 std::optional<ptrdiff_t> lines_of(const Key& key, size_t rows) {
   auto page = static_cast<ptrdiff_t>(std::max<size_t>(rows, 2) - 1);
   constexpr ptrdiff_t kAll = PTRDIFF_MAX / 2;
@@ -179,7 +179,7 @@ void go_to(State& state, Page page) {
   state.page = page;
 }
 
-// What was selected can be taken back.
+// Keeps the query for undo(); the oldest is dropped.
 void remember(State& state, Query query) {
   if (state.before.size() == kMaxUndone)
     state.before.erase(state.before.begin());
@@ -194,7 +194,7 @@ void take_back(State& state) {
     state.message = "nothing to take back";
     return;
   }
-  // What is looked at stays.
+  // The function of Page::kAround stays.
   Query query = std::move(state.before.back());
   state.before.pop_back();
   query.centre = state.query.centre;
@@ -329,7 +329,7 @@ void next_event(State& state, const Answer& answer) {
   state.query.event = (state.query.event + 1) % answer.event_count;
 }
 
-// Whether a line of the page matches what is searched for.
+// True if a line of the page matches the search.
 bool is_match(const Pattern& pattern, const ViewKey* key) {
   return key && pattern.matches(key->text);
 }
@@ -820,7 +820,8 @@ void drag(State& state, const Key& key, const Answer& answer) {
   state.query.time = {step(from), std::max(step(to + 1), step(from) + 1)};
 }
 
-// What asks the user for more, or opens something over the page. False: the character does not.
+// Characters that ask the user for more, or open something over the page. False: this one does
+// not.
 bool open_by_character(State& state, char32_t character) {
   switch (character) {
     case '?':
@@ -858,7 +859,7 @@ void change_code(State& state, const Code& code, bool& is_on,
   go_to_hottest(state, code);
 }
 
-// What is done with the entry at the cursor, null for none. False: the character does not.
+// Characters that act on the entry at the cursor, null for none. False: this one does not.
 bool use_entry(State& state, char32_t character, const Answer& answer, const ViewKey* key) {
   switch (character) {
     case 'f':
@@ -938,7 +939,7 @@ bool change_shape(State& state, char32_t character) {
   }
 }
 
-// What changes which part is shown, or how. False: the character does not.
+// Characters that change which part is shown, or how. False: this one does not.
 bool change_view(State& state, char32_t character, const Answer& answer) {
   switch (character) {
     case '1':
@@ -1011,7 +1012,7 @@ Effect edit(State& state, const Answer& answer) {
 }
 
 Effect update_character(State& state, char32_t character, const Answer& answer) {
-  // What is still of other entries is none of those that are asked for.
+  // Entries of an answer to an older query may be of another kind than the state asks for.
   const ViewKey* key =
       answer.query.by == state.query.by ? entry_at_cursor(state, answer) : nullptr;
   switch (character) {
@@ -1114,7 +1115,7 @@ void settle(State& state, const Answer& answer) {
     return;
   Layout layout = layout_of(state.size);
   Halves halves = halves_of(layout);
-  // What is not shown may take long, and is settled when it is.
+  // Pages that are not shown may take long, and are settled once they are shown.
   switch (state.page) {
     case Page::kFunctions:
       settle_functions(state, answer, layout.rows);

@@ -5,7 +5,7 @@
 
 namespace gosym::browser {
 
-// What a key makes of the state.
+// Changes the state by a key. Returns what the session has to do besides.
 Effect update(State& state, const Key& key, const Answer& answer);
 
 // After a new answer, or a new size: cursors stay on what they are on where that is there
