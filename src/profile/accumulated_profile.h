@@ -37,7 +37,7 @@ public:
 
   // Changes that are not taken back make the sum wrong.
   Profile& profile() { return profile_; }
-  // Of so many samples some frames, or whose they are, is left out.
+  // The number of samples that lack some frames, or the thread and process they are of.
   uint64_t shortened_samples() const { return shortened_; }
 
 private:

@@ -13,10 +13,10 @@ namespace gosym {
 
 namespace {
 
-// What a stack has to do with the collector.
+// The part that a stack has in garbage collection.
 struct StackRole {
   bool is_collector = false;
-  // Of one that allocates, the index of the outermost location of runtime.mallocgc.
+  // For a stack that allocates: the index of the outermost location of runtime.mallocgc.
   std::optional<size_t> allocation = {};
 };
 
@@ -136,8 +136,8 @@ public:
   }
 
 private:
-  // Of runtime.mallocgc, without the calls that are inlined there: they did not call the
-  // collector.
+  // The location of runtime.mallocgc without the calls that are inlined there: they did not
+  // call the collector.
   LocationId without_inlined(LocationId id) {
     auto [known, is_new] = whole_.try_emplace(id, id);
     Location location = profile_.locations[to_index(id)];

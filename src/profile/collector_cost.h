@@ -18,7 +18,7 @@ void charge_collector(Profile& profile);
 
 inline constexpr std::string_view kCollectorCost = "runtime.gc (estimated share)";
 
-// What to say of a profile in which it was charged; else empty.
+// A note for a profile in which the cost was charged; else empty.
 std::string_view estimate_of(const Profile& profile);
 
 }  // namespace gosym

@@ -30,7 +30,7 @@ struct SampleNames {
   std::string_view cgroup;  // a path
 };
 
-// Which samples of a recording a profile is made of: those that match each list that is not
+// The samples of a recording that a profile is made of: those that match each list that is not
 // empty, and the time.
 struct Filter {
   std::vector<uint32_t> pids;
@@ -49,8 +49,8 @@ struct Filter {
   // `recording_start` is on the clock of the samples.
   bool keeps(const RecordedSample& sample, const SampleNames& names,
              uint64_t recording_start) const;
-  // As the options that make this filter; empty if it keeps everything. The event is not in it:
-  // a profile has that itself.
+  // The options that make this filter; empty if it keeps everything. The event is not among
+  // them: a profile has that itself.
   std::string to_string() const;
 
   bool operator==(const Filter&) const = default;

@@ -11,13 +11,13 @@ namespace gosym {
 
 namespace {
 
-// What the outermost function at a location, the one that its caller called, is.
+// The kind of the outermost function at a location, which is the one that its caller called.
 FunctionKind kind_at(const Profile& profile, LocationId id) {
   std::span<const Frame> frames = profile.frames_of(profile.locations[to_index(id)]);
   return frames.empty() ? FunctionKind::kNormal : frames.back().kind;
 }
 
-// What comes in the place of a location; for nothing, kNothing.
+// Marks a location that is left out of stacks.
 constexpr LocationId kNothing{UINT32_MAX};
 
 // A location with those of the frames that are shown after a callee of some kind; kNothing if

@@ -11,7 +11,8 @@ namespace gosym {
 
 namespace {
 
-// As the kernel's part of a recording has it. A thread that waits for a CPU has work.
+// RecordedSample::state of threads that wait for an event. A thread that waits for a CPU has
+// work.
 constexpr std::string_view kSleeping = "sleeping";
 
 // Functions of the runtime in which a thread waits for work; the last two wait for the network

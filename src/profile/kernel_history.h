@@ -9,15 +9,15 @@
 
 namespace gosym {
 
-// Which code the kernel took in during a recording, BPF programs as a rule, was at an address
-// at a moment. What was there before is told by the kernel's list of symbols (proc/kallsyms.h),
+// The code that the kernel loaded during a recording, BPF programs as a rule, by address and
+// time. Code that was there before is named by the kernel's list of symbols (proc/kallsyms.h),
 // which was read once.
 class KernelHistory {
 public:
   // Takes what concerns the kernel from the events, in any order.
   explicit KernelHistory(std::span<const Event> events);
 
-  // How many changes had happened by then.
+  // The number of changes up to that time.
   uint32_t count_at(uint64_t time) const;
 
   // The name of what lies there after so many changes; empty if nothing new does. It lives as

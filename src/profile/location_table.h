@@ -33,9 +33,9 @@ public:
   LocationId in_user(Profile& profile, AddressSpace space, uint64_t address, bool is_return);
   // `count` is that of the kernel's history.
   LocationId in_kernel(Profile& profile, uint32_t count, uint64_t address, bool is_return);
-  // What a word of a stack returns to; none if no code is mapped there. Of those that are new
-  // there are a million at the most: programs have a hundred thousand calls, a file that was
-  // made to take all memory could have any number.
+  // The location that a word of a stack returns to; none if no code is mapped there. At most a
+  // million new ones are made: programs have a hundred thousand calls, a file that was made to
+  // take all memory could have any number.
   std::optional<LocationId> of_word(Profile& profile, AddressSpace space, uint64_t address);
   // Stands for so many frames of the middle of a stack.
   LocationId left_out(Profile& profile, uint32_t missing);
@@ -96,8 +96,8 @@ private:
   tsl::robin_map<std::string, uint32_t> unrecorded_images_;  // by path
 };
 
-// What takes so many bytes and grows by being copied: what it grew out of stays in the heap,
-// and where it has little room left, it is about to be twice as large.
+// The memory of a table of so many bytes that grows by being copied: its former memory stays in
+// the heap, and if it has little room left, it is about to be twice as large.
 inline uint64_t memory_while_growing(uint64_t bytes, uint64_t size, uint64_t room) {
   constexpr uint64_t kLittle = 128 << 10;  // what is added between two looks at the memory
   return size + kLittle >= room ? 3 * bytes : bytes + bytes / 2;

@@ -6,12 +6,13 @@ namespace gosym {
 
 namespace {
 
-// How many ancestors are asked for a mapping. Forks that lead to code without an exec between
+// The number of ancestors that are asked for a mapping. Forks that lead to code without an exec
+// between
 // them are few: a shell's subshells, a server's workers. The limit is against recordings made
 // to be slow.
 constexpr int kMaxForkDepth = 64;
 
-// How many of the elements, in order of time, are not after `time`.
+// The number of elements, which are in order of time, that are not after `time`.
 template <class Elements, class Time>
 size_t count_until(const Elements& elements, uint64_t time, Time time_of_element) {
   auto after = std::ranges::upper_bound(elements, time, {}, time_of_element);
@@ -60,8 +61,8 @@ void ProcessHistory::begin_program(uint32_t pid, uint64_t time, AddressSpace par
   programs_.push_back({time, parent, {}, {}});
 }
 
-// As of the last event applied. A fork that mapped nothing itself is passed over, so that
-// chains of forks do not grow long.
+// The address space after the last event applied. A fork that mapped nothing itself is passed
+// over, so that chains of forks do not grow long.
 AddressSpace ProcessHistory::current_space(uint32_t pid) const {
   auto known = programs_of_.find(pid);
   if (known == programs_of_.end())

@@ -23,8 +23,8 @@ struct AddressSpace {
   bool operator==(const AddressSpace&) const = default;
 };
 
-// What the side-band events tell of all processes, for any moment: which mapping was where and
-// what each thread was called.
+// Answers for any moment which mapping was at an address and which name a thread had, by the
+// side-band events of all processes.
 //
 // A process runs a program from its fork or exec until the next one of the same process id. A
 // fork has the mappings that its parent had at that moment, below its own; an exec has none.
@@ -42,7 +42,8 @@ public:
   const MapEvent* find(AddressSpace space, uint64_t address) const;
   // The name of the thread; before it is known, that of its process; or empty.
   std::string_view comm(uint32_t pid, uint32_t tid, uint64_t time) const;
-  // That of its first thread, whichever threads there are by then; empty: it is not known.
+  // The name of the process's first thread, whether that still runs or not; empty: it is not
+  // known.
   std::string_view process_name(uint32_t pid, uint64_t time) const;
 
 private:

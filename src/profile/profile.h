@@ -49,7 +49,7 @@ struct OwnCode {
   bool operator==(const OwnCode&) const = default;
 };
 
-// What code was mapped from.
+// The file, or else the kind of memory, that code was mapped from.
 struct ProfileImage {
   enum class Kind : uint8_t {
     kFile,
@@ -82,7 +82,7 @@ struct Mapping {
 inline constexpr MappingId kNoMapping{0};
 inline constexpr MappingId kKernelMapping{1};
 
-// Where a frame's name comes from.
+// The table that a frame's name comes from.
 enum class FrameSource : uint8_t {
   kPclntab,
   kPclntabDerived,  // where the code of the table lies is derived, not told by the file
@@ -152,7 +152,7 @@ inline bool is_no_code(Unnamed reason) {
 }
 
 std::string_view to_string(Unnamed reason);
-// Whether the reason lies in the image's file, so that it is worth naming.
+// True if the reason lies in the image's file, so that the file is worth naming.
 bool is_about_file(Unnamed reason);
 
 // A distinct address that samples passed through.
@@ -161,7 +161,8 @@ struct Location {
   RuntimeAddress address{};
   // Only where `mapping` is of a file whose segments cover the address, or of the vdso.
   std::optional<ImageAddress> image_address{};
-  // Of kernel code that came during the recording, a BPF program for one; else empty.
+  // The name of kernel code that was loaded during the recording, such as a BPF program; else
+  // empty.
   StringId kernel_name{};
   // The address follows a call: the call itself lies before it.
   bool is_return = false;
@@ -178,11 +179,11 @@ struct Location {
   uint32_t frame_count = 0;
   Unnamed unnamed{};
 
-  // Where the call is, for one of the location's addresses: what is looked up and shown.
+  // The address to look up and show for one of the location's addresses: that of the call.
   uint64_t call_of(uint64_t of) const { return of - (is_return && of > 0 ? 1 : 0); }
 };
 
-// As Label has it.
+// One Label, its texts by number.
 struct ProfileLabel {
   StringId key{};
   StringId value{};
@@ -190,7 +191,7 @@ struct ProfileLabel {
   bool operator==(const ProfileLabel&) const = default;
 };
 
-// Of how many samples the user stack is not just what the chain of frame pointers told.
+// The numbers of samples whose user stack is not just the chain of frame pointers.
 struct UnwindCounts {
   uint64_t samples = 0;   // of which all these are: before some stacks were selected
   uint64_t repaired = 0;  // a caller was put in that the chain skipped
@@ -218,8 +219,8 @@ struct SampleCount {
   uint32_t recording = 0;  // index into Profile::recordings
   StringId state{};        // as RecordedSample has it
   StringId waker{};        // likewise; only if it was asked for
-  // That of its first thread when the samples were taken, also if there are none of that;
-  // ":PID": unknown. Empty in profiles of others, which tell of threads only.
+  // The name that the process's first thread had when the samples were taken, also if that has
+  // no samples; ":PID": unknown. Empty in profiles of others, which tell of threads only.
   StringId process{};
 
   StringId process_name() const { return process == StringId{} ? comm : process; }
@@ -247,7 +248,7 @@ struct Profile {
   std::vector<ProfiledRecording> recordings;  // empty: one, and nothing is known of its file
   uint64_t start_realtime_ns = 0;             // since 1970
   uint64_t duration_ns = 0;
-  // What is missing of recordings that are damaged or have no end: a sentence each.
+  // A sentence for each recording that is damaged or has no end, about what is missing.
   std::vector<std::string> damage;
   RecordingStats stats;
   std::vector<Loss> losses;                        // times are those since the recording began
@@ -258,7 +259,7 @@ struct Profile {
   uint64_t time_step = 0;                      // of SampleCount::step, in ns; 0: not asked for
   std::string filter;  // what of the recording this is, "--pid 4242"; empty: all of it
   std::optional<std::string> own_code;  // by what it is told, if only that is shown
-  // Of each event, of all samples before some stacks were selected; empty: none were.
+  // By event, the amount of all samples before some stacks were selected; empty: none were.
   std::vector<uint64_t> recorded_amounts;
   uint64_t idle_ns = 0;                // of waits that were left out (idle_threads.h)
   uint64_t memory_limit = UINT64_MAX;  // bytes that what is made of its stacks may take
@@ -276,8 +277,8 @@ struct Profile {
   std::vector<std::vector<ProfileLabel>> label_sets = {{}};  // the first is empty
   std::vector<SampleCount> samples;
 
-  // Where the time that it is of begins, in ns since its first recording began: not 0 where a
-  // part of the time was chosen. Steps of samples count from that recording's begin.
+  // The begin of the profile's time, in ns since its first recording began: not 0 if a part of
+  // the time was chosen. Steps of samples count from that recording's begin.
   uint64_t time_begin() const;
   // The step that this lies in; 0 without steps.
   uint64_t first_step() const { return time_step == 0 ? 0 : time_begin() / time_step; }
@@ -291,23 +292,23 @@ struct Profile {
   }
   const ProfileImage& image_of(MappingId id) const;
   bool is_kernel(const Location& location) const { return location.mapping == kKernelMapping; }
-  // Whether somebody has a name for its code.
+  // True if the location's code has a name.
   bool is_named(const Location& location) const {
     return location.frame_count > 0 &&
            frames[location.first_frame].source != FrameSource::kCallFrames;
   }
 
-  // What to show for a location without frames: "[stripped libc.so.6+0x2724a]", with the image
-  // address, or "[no mapping 0x7f...]", with the runtime address, or "… 4100 frames …".
+  // The text that is shown for a location without frames: "[stripped libc.so.6+0x2724a]", with
+  // the image address, or "[no mapping 0x7f...]", with the runtime address, or "… 4100 frames
+  // …".
   std::string unnamed_text(const Location& location) const;
 
-  // What its samples are of, if all are of one event, as select_event() has them.
+  // The event of a profile with samples of one event only, such as select_event() makes.
   const RecordedEvent& event() const { return info.events.front(); }
-  // Whether these stand for time, in nanoseconds, or else for events; and whether that is CPU
-  // time.
+  // True if amounts are nanoseconds, and not events; and true if that is CPU time.
   bool measures_time() const { return gosym::measures_time(event()); }
   bool measures_cpu_time() const { return gosym::measures_cpu_time(event()); }
-  // What an amount of 1 stands for.
+  // The nanoseconds, or events, that an amount of 1 stands for.
   uint64_t period(uint32_t event = 0) const;
 
   // Samples of most events weigh the same, save for ticks that were skipped before them. Of
@@ -322,8 +323,8 @@ struct Profile {
   uint64_t total_amount() const;
 };
 
-// What the tables of a profile take in memory, about, and as much again for finding what is in
-// them where they grow.
+// The memory of the tables of a profile in bytes, about, doubled for the hash tables that find
+// their entries while they grow.
 uint64_t memory_of(const Profile& profile);
 
 // Images and mappings 0 and 1, as they are in every profile.
@@ -332,7 +333,7 @@ void add_fixed_mappings(Profile& profile);
 // Makes the timelines of a profile of the steps of its samples; none if these have no steps.
 void fill_timelines(Profile& profile);
 
-// What of a profile is of one of its events alone.
+// The parts of a profile that belong to one of its events alone.
 struct EventPart {
   std::vector<RecordedEvent> events;  // the one
   std::vector<SampleCount> samples;

@@ -7,8 +7,8 @@
 
 namespace gosym {
 
-// Which of many ranges of addresses, laid one over the other in turn, shows at an address once
-// the first `count` of them lie there.
+// Ranges of addresses that are laid one over the other: finds which of the first `count` ranges
+// is on top at an address.
 //
 // It is a segment tree over the ends of all ranges, whose nodes list the ranges that cover them
 // whole. So any moment can be asked for, in O(log² n), without a copy for each moment; and no

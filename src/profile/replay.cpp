@@ -176,7 +176,8 @@ void Replay::Tables::add(const RecordedSample& sample, const Numbers& numbers) {
   // The recorder's first samples may be a little older than its note of when it began.
   uint64_t since_begin = sample.time - std::min(sample.time, begin_);
   SampleNames named = names(sample);
-  // What the output does not tell apart is left at 0, so that equal samples become one count.
+  // Attributes that the output does not tell apart are left at 0, so that equal samples become
+  // one count.
   SampleCount counted = {
       .stack = known->second,
       .pid = sample.pid,
@@ -321,7 +322,8 @@ uint32_t Replay::Tables::top(uint32_t number, std::span<const StackWord> words) 
 
 uint64_t Replay::Tables::memory() const {
   auto of = [](const auto& vector) { return vector.capacity() * sizeof(vector[0]); };
-  // What a vector grew out of stays in the heap, and while it grows it is there twice.
+  // The former memory of a vector that grew stays in the heap, and while it grows both are
+  // there.
   constexpr uint64_t kGrowth = 3;
   return kGrowth * (raw_stacks_.memory() + of(profile_.stack_locations)) + raw_tops_.memory() +
          switches_.memory() + kGrowth * of(dumps_.words) + of(dumps_.switches) +

@@ -13,8 +13,8 @@
 
 namespace gosym {
 
-// What is told apart in a profile though the stacks are equal. Threads of one name are many in
-// a Go program, and goroutines more.
+// Attributes that keep samples of equal stacks apart. A Go program has many threads of one
+// name, and more goroutines.
 struct GroupBy {
   bool has_tids = true;
   bool has_goids = true;
@@ -52,7 +52,7 @@ using FindCallers = std::function<bool(Profile& profile, const StackDumps& dumps
 // before: to find the few takes a sixth of the time of a report.
 class Replay {
 public:
-  // Of the perf maps it only looks which process each is of.
+  // Perf maps are only asked which process each is of.
   Replay(RecordingInfo info, std::vector<RecordedImage> images, std::vector<Event> events,
          std::span<const RecordedPerfMap> perf_maps = {}, GroupBy group_by = {});
   Replay(Replay&&) noexcept;
@@ -81,11 +81,12 @@ public:
   void add(const RecordedSample& sample, const Numbers& numbers);
   void add(const RecordedSample& sample);
 
-  // What all that was added takes, in bytes, about; events and images apart.
+  // The memory of all that was added, in bytes, about; events and images apart.
   uint64_t memory() const;
 
-  // Of all stacks so far, if the words of them take so many bytes: a million of C++ have
-  // gigabytes. What is left is for whoever has the profile.
+  // Calls `find` for all stacks so far, if their words take at least `least` bytes: a million
+  // stacks of C++ have gigabytes of them. The words of later stacks are for whoever has the
+  // profile.
   bool find_callers(uint64_t least, const FindCallers& find);
 
   // When the recording began, on the clock of the samples: their time counts from there, and

@@ -14,7 +14,7 @@ namespace gosym {
 void replace_stacks(Profile& profile, SequencePool<LocationId> stacks,
                     std::span<const uint32_t> new_stacks);
 
-// The same with a function that appends the new locations of a stack to a vector.
+// Likewise, with a function that appends the new locations of a stack to a vector.
 template <class Append>
 void rewrite_stacks(Profile& profile, Append append) {
   SequencePool<LocationId> stacks;

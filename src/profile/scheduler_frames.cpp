@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::string_view kScheduler = "__schedule";
 
-// Where the sampler took the stack, inside of the scheduler or of what it called: its own code,
-// and what the kernel has around that.
+// The most frames that the sampler and the kernel have above the scheduler, in whose code, or
+// in what it called, the stack was taken.
 constexpr size_t kMaxAbove = 24;
 
 // "schedule", "schedule_timeout", "preempt_schedule_irq": they do nothing but call it.
@@ -24,7 +24,7 @@ bool is_way_to_scheduler(std::string_view name) {
                              [&](std::string_view begin) { return name.starts_with(begin); });
 }
 
-// Of the innermost function there; empty: it has no name.
+// The name of the innermost function at the location; empty: it has no name.
 std::string_view name_of(const Profile& profile, LocationId id) {
   const Location& location = profile.locations[to_index(id)];
   if (location.frame_count == 0)
@@ -37,7 +37,7 @@ std::string_view kernel_name_of(const Profile& profile, LocationId id) {
   return is_kernel ? name_of(profile, id) : std::string_view();
 }
 
-// How many of the innermost frames are the scheduler's; 0 if it is not there.
+// The number of innermost frames that are the scheduler's; 0 if it is not there.
 size_t count_scheduler(const Profile& profile, std::span<const LocationId> stack) {
   std::span<const LocationId> innermost = stack.first(std::min(stack.size(), kMaxAbove));
   auto scheduler = std::ranges::find(
@@ -58,7 +58,7 @@ bool is_inside_go_runtime(const Profile& profile, LocationId id) {
          name[kRuntime.size()] >= 'a' && name[kRuntime.size()] <= 'z';
 }
 
-// How many of the innermost frames are those by which a goroutine waits; 0 if it does not.
+// The number of innermost frames by which a goroutine waits; 0 if it does not.
 size_t count_parking(const Profile& profile, std::span<const LocationId> stack) {
   constexpr std::array<std::string_view, 2> kParking = {"runtime.gopark",
                                                         "runtime.notetsleepg"};

@@ -9,13 +9,13 @@
 #include "profile/process_history.h"
 #include "profile/profile.h"
 
-// What replay finds beside a profile, and what unwind makes use of: the words of stacks.
+// The words of stacks: replay collects them beside a profile, and unwind finds callers in them.
 
 namespace gosym {
 
 class LocationTable;
 
-// What a user stack was like when it was sampled, for whoever looks for callers in it.
+// The state of a user stack when it was sampled, for the search for callers in it.
 struct StackState {
   uint64_t frame_offset = kNoFrame;  // as in RecordedSample
   AddressSpace space;                // that its words point to
@@ -26,19 +26,20 @@ struct StackState {
   uint32_t switch_begin = 0;
   uint32_t switch_count = 0;
   bool knows_places = false;  // the recording has noted where the words of these are
-  // Which of the locations of its user code stands for frames that are left out; 0: none does.
+  // The index of the location of its user code that stands for frames that are left out; 0:
+  // none does.
   uint32_t gap = 0;
   // The place where the goroutine was created, at whose root the stack ends: no part of the
   // stack. None: it is not known, or not wanted.
   std::optional<LocationId> creator = {};
 };
 
-// Of the last stacks of a profile, until their callers have been looked for.
+// The dumps of the last stacks of a profile, until their callers have been looked for.
 struct StackDumps {
   size_t first_stack = 0;          // those before have callers
   std::vector<StackState> states;  // of each stack from there on
   std::vector<StackSwitch> switches;
-  // Of all dumps, as they were recorded; dump i is [begins[i], begins[i + 1]).
+  // The words of all dumps, as they were recorded; dump i is [begins[i], begins[i + 1]).
   std::vector<StackWord> words;
   std::vector<size_t> begins = {0};
   // Has the code that words point to, for as long as they are asked for.

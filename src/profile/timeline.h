@@ -19,8 +19,8 @@ uint64_t round_step(uint64_t duration, uint64_t steps);
 // recording itself has whole ones, or a page read back would show another.
 uint64_t step_of_page(uint64_t duration);
 
-// How an amount is spread over time, in steps of equal length that grow with the time there is,
-// to ten times theirs: up to 20,000 of them, which are parts of the steps of a page.
+// The distribution of an amount over time, in steps of equal length. Steps grow tenfold with
+// the time there is: up to 20,000 of them, which are parts of the steps of a page.
 class Timeline {
 public:
   explicit Timeline(uint64_t step = 1'000'000) : step_(step) {}
@@ -35,7 +35,7 @@ public:
   uint64_t step() const { return step_; }                            // in nanoseconds
   const std::vector<uint64_t>& amounts() const { return amounts_; }  // of each step, in order
 
-  // What each of `count` equal parts of the time up to `duration` has.
+  // The amounts of `count` equal parts of the time up to `duration`.
   std::vector<double> parts(size_t count, uint64_t duration) const;
 
 private:

@@ -9,7 +9,8 @@
 
 namespace gosym {
 
-// Which lines of a perf map tell of the code at an address at a time. Only where code came into
+// Finds the lines of a perf map about the code at an address at a time. Only where code came
+// into
 // the place of other code does that depend on the time; versions of the map are numbered by
 // when lines about such places were added.
 class ToldCode {
