@@ -12,7 +12,7 @@ namespace gosym {
 
 namespace {
 
-// Of a frame's text what its mark says.
+// The text of a frame, split into its name and what its mark says.
 struct MarkedFrame {
   std::string_view name;
   bool is_kernel = false;
@@ -179,7 +179,8 @@ private:
     return known.value() = builder_.add_location(location, frames);
   }
 
-  // Of a Go program, by functions that each of them has, those that look like Go.
+  // Marks functions of Go if the program is one: it has functions that each Go program has, and
+  // they look like Go.
   void mark_go_functions() {
     Profile& profile = builder_.profile();
     auto is_of_runtime = [](std::string_view name) {

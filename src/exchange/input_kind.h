@@ -7,7 +7,7 @@
 
 namespace gosym {
 
-// What a file is that a profile can be made of.
+// The kinds of files that a profile can be made of.
 enum class InputKind {
   kRecording,  // cpu.raw, and whatever is none of the others: its reader says what it is
                // instead
@@ -19,10 +19,9 @@ enum class InputKind {
 // "a recording", "a pprof profile", "folded text".
 std::string_view to_string(InputKind kind);
 
-// Of a page that compares two profiles (gosym diff --html): what was before, and what came
-// after.
+// One of the two profiles of a page that compares them (gosym diff --html).
 enum class Side : uint8_t { kBefore, kAfter };
-// Of a file that is no such page: wrong usage.
+// The error if a side is asked for, and the file is no such page: wrong usage.
 Error no_sides();
 
 // So much of a file tells its kind, if there is as much.

@@ -20,7 +20,7 @@ namespace {
 using page::Column;
 using page::Page;
 
-// As recordings have at the most (raw/format.h).
+// Recordings have no more (raw/format.h).
 constexpr size_t kMaxPageEvents = 64;
 // printable() makes four bytes of one of a name.
 constexpr size_t kMaxPageText = 4 * kMaxNameSize;
@@ -63,7 +63,7 @@ public:
         recordings_(page.recordings),
         builder_(memory_budget) {}
 
-  // Of a page that compares, what is asked for: the samples of some of its recordings.
+  // Selects a side of a page that compares: the samples of some of its recordings.
   Result<> choose(std::optional<Side> side) {
     bool is_comparison = page_.origin.scale_before != 0 || !page_.sides.empty();
     if (!is_comparison && !side)
@@ -186,7 +186,8 @@ private:
     return Ok{};
   }
 
-  // What it counts has a sum, in nanoseconds or events as in samples.
+  // The limits keep the sum of its amounts, in nanoseconds or events, within 64 bits, as for
+  // samples.
   Result<> check_event(const page::Event& event) {
     if (event.frequency > kMaxFrequency || event.period > kMaxAmount)
       return errorf("event {}: a rate of {} Hz or one of {}", printable(event.name),
@@ -368,7 +369,7 @@ private:
     return Ok{};
   }
 
-  // Of the way from the root to a node.
+  // A node on the path from the root.
   struct Step {
     uint32_t frame = 0;
     LocationId location{};
@@ -474,7 +475,7 @@ private:
     return builder_.add_location(location, frames);
   }
 
-  // Those that end in the last node of the path.
+  // Reads the samples whose stack ends in the last node of the path.
   Result<> read_samples(uint32_t count) {
     if (count > sample_count_ - next_sample_)
       return errorf("{} samples, where {} are left", count, sample_count_ - next_sample_);
@@ -503,7 +504,7 @@ private:
     return owner.recording - first_recording_ < std::max<size_t>(1, recordings_.size());
   }
 
-  // Of the path.
+  // Adds the stack of the path.
   StackId add_stack() {
     stack_.clear();
     for (size_t depth = path_.size(); depth-- > 0;)
@@ -540,7 +541,7 @@ private:
     return step == 0 ? 0 : std::min(kMost, origin_.duration_ns / step + 1);
   }
 
-  // What was counted while it was recorded, by event.
+  // Sets the counts of the recorder, by event.
   void set_counts(Profile& profile) const {
     profile.stats = {};
     profile.stats.lost_events = origin_.lost_events;
@@ -578,7 +579,7 @@ private:
       profile.recorded_amounts.clear();
   }
 
-  // Those of all samples in nanoseconds, or events, have a sum.
+  // The limit that keeps the sum over all samples, in nanoseconds or events, within 64 bits.
   static constexpr uint64_t kMaxAmount = uint64_t{1} << 63;
   static constexpr uint64_t kMaxFrequency = 1'000'000'000;
 

@@ -17,8 +17,8 @@ namespace gosym {
 //              are inlined
 //   samples    by steps of time, Profile::time_step
 //
-// Of a page that compares, of `gosym diff --html`, the side that is asked for is read, with its
-// recordings, and steps of time where the comparison needed them.
+// If the page compares two profiles (`gosym diff --html`), the side that is asked for is read,
+// with its recordings, and steps of time where the comparison needed them.
 //
 // An error: numbers that refer to nothing, what is larger than any page, and a page that
 // compares where no side is asked for, or none that does where one is. Takes no more than about
@@ -26,7 +26,7 @@ namespace gosym {
 Result<Profile> read_page(std::string_view file, uint64_t memory_budget,
                           std::optional<Side> side = {});
 
-// The same of a page that is decoded already.
+// Likewise, from a page that is decoded already.
 Result<Profile> make_profile_of(const page::Page& page, uint64_t memory_budget,
                                 std::optional<Side> side = {});
 

@@ -48,7 +48,7 @@ std::array<uint64_t, kFields + 1> numbers_of(pbf_reader message) {
 bool has_numbers(const pbf_reader& message) {
   return message.wire_type() == kNumber || message.wire_type() == kBytes;
 }
-// Of more than `most` there is one more, which is one too many.
+// Appends no more than `most` + 1 numbers, one too many being enough to refuse the message.
 void append_numbers(pbf_reader& message, std::vector<uint64_t>& numbers, uint64_t most) {
   auto append = [&](uint64_t number) {
     if (numbers.size() <= most)
@@ -85,14 +85,14 @@ ProfileImage::Kind kind_of(std::string_view file) {
                                          : ProfileImage::Kind::kFile;
 }
 
-// Of Go: what the compiler made has a file of Go; assembly functions have their package before
-// their name.
+// True if the function is Go's: functions that the compiler made have a file of Go; assembly
+// functions have their package before their name.
 bool is_go_function(std::string_view name, std::string_view file) {
   bool has_package = name.find('.') != name.npos && name.find("::") == name.npos;
   return file.ends_with(".go") || (file.ends_with(".s") && has_package);
 }
 
-// What pprof's own names of units of time are in nanoseconds; 0: it is no unit of time.
+// The length in nanoseconds of pprof's units of time; 0: it is no unit of time.
 uint64_t nanoseconds_in(std::string_view unit) {
   constexpr std::pair<std::string_view, uint64_t> kUnits[] = {
       {"nanoseconds", 1},     {"nanosecond", 1},     {"ns", 1},
@@ -113,7 +113,7 @@ public:
         max_frames_(memory_budget / kFrameSize),
         builder_(memory_budget) {}
 
-  // What refers to a table is read after it: in the file they come in any order.
+  // Entries that refer to a table are read after it: in the file they come in any order.
   Result<Profile> read() {
     builder_.take(2 * data_.size());
     for (auto step : {&PprofReader::read_texts, &PprofReader::read_header,
@@ -136,7 +136,7 @@ private:
   static constexpr uint64_t kFrameSize =
       32;  // what a frame of a stack takes while that is read
 
-  // What is to be made of one of a sample's values.
+  // The use that is made of one of a sample's values.
   struct Value {
     std::optional<uint32_t> event;  // none: it is the count of samples
     uint64_t unit = 1;              // in what the event's amounts are in
@@ -267,7 +267,7 @@ private:
     return {.name = std::string(text.substr(0, at)), .frequency = hertz.value_or(0)};
   }
 
-  // Those of our own tell how it was recorded.
+  // Comments of gosym's own profiles tell how it was recorded.
   Result<> read_comments(const std::vector<uint64_t>& comments) {
     constexpr std::string_view kTool = "gosym ";
     constexpr std::string_view kRecordedBy = "recorded by: ";
@@ -412,7 +412,7 @@ private:
     });
   }
 
-  // Whether what its frames are called are names.
+  // Decides for each frame whether its text is a name, or stands for code without one.
   void set_sources(Location& location, std::vector<Frame>& frames) {
     const Profile& profile = builder_.profile();
     for (Frame& frame : frames) {
@@ -570,7 +570,7 @@ private:
 Result<Profile> read_pprof(std::string_view file, uint64_t memory_budget) {
   if (!file.starts_with(kGzipMagic))
     return PprofReader(file, memory_budget).read();
-  // What is made of it takes some times as much as the file does, so that more of it would be
+  // The profile takes some times as much memory as the file, so that a larger one would be
   // refused anyway.
   auto unpacked = gunzip(file, memory_budget / 4);
   if (!unpacked)

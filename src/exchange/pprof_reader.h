@@ -11,12 +11,11 @@ namespace gosym {
 // not, as Go's runtime, `go tool pprof -proto` and write_pprof() write it.
 //
 //   events     the sample types, in their units (times become nanoseconds). The default type,
-//   or
-//              else the last, comes first. Of two, "samples/count" is no event: it tells how
-//              many samples the other's amounts are of. Of our own, of a clock: samples count
-//              ticks, as those of the recording do
+//              or else the last, comes first. Of two, "samples/count" is no event: it tells how
+//              many samples the other's amounts are of. In profiles of gosym of a clock,
+//              samples count ticks, as those of the recording do
 //   functions  named as they are in the file. "[stripped libc.so.6]" and the like stand for
-//   code
+//              code without a name
 //              without a name
 //   locations  those without lines have their address in their mapping, for whoever finds the
 //              file (identify_images(), symbolize())

@@ -9,7 +9,7 @@ namespace gosym {
 
 namespace {
 
-// What an entry of a table takes while that grows, with its place in a hash table.
+// Bytes of memory per entry of a table while that grows, its hash table included.
 template <class Thing>
 constexpr uint64_t kSize = 2 * sizeof(Thing) + 160;
 

@@ -20,11 +20,11 @@ public:
   // In bytes.
   explicit ProfileBuilder(uint64_t memory_budget);
 
-  // What a profile has once is set by the reader.
+  // For the fields that a profile has once, which the reader sets.
   Profile& profile() { return profile_; }
 
   StringId intern(std::string_view text);
-  // What is added is not looked for among what there is: the reader knows it by its number.
+  // Entries are added without a search for equal ones: the reader knows each by its number.
   FunctionId add_function(const Function& function);
   uint32_t add_image(ProfileImage image);
   MappingId add_mapping(const Mapping& mapping);
@@ -37,8 +37,8 @@ public:
 
   // So many bytes are in the reader's own tables, or in the file.
   void take(uint64_t bytes) { memory_ += bytes; }
-  // What was added comes to more than the budget: what follows may be left out, and a stack was
-  // left out that would have.
+  // True once the profile is larger than the budget: the reader may leave out the rest, and a
+  // stack that would exceed it was left out.
   bool is_full() const { return memory_ + stacks_.memory() > memory_budget_; }
 
   // With the samples counted.
@@ -52,7 +52,8 @@ private:
   SequenceNumbers<StringId> label_sets_;
 };
 
-// What a name looks like that stands for code without one: "[unknown]", "[stripped libc.so.6]".
+// True if the name is a text that stands for code without one: "[unknown]", "[stripped
+// libc.so.6]".
 bool is_stand_in(std::string_view name);
 
 // Why code has no name, by what `gosym report` and others write in its place.

@@ -9,9 +9,9 @@
 
 namespace gosym {
 
-// Makes a profile of the whole of a file that holds one, which is of any kind but a recording.
-// What is made of it takes no more than about `memory_budget` bytes. Of a page that compares it
-// is that of one side.
+// Makes a profile of the whole of a file that holds one, of any kind but a recording, in no
+// more than about `memory_budget` bytes. `side` selects one of the two profiles of a page that
+// compares.
 Result<Profile> read_profile(InputKind kind, std::string_view file, uint64_t memory_budget,
                              std::optional<Side> side = {});
 
