@@ -13,7 +13,7 @@ namespace gosym::page {
 // to run any other script.
 std::string make_html(const Page& page);
 
-// Whether a file begins as one for a browser does.
+// True if a file begins as a page for a browser does.
 bool is_html(std::string_view begin);
 
 // The page in such a file, whoever has saved it since. `max_size` is how many bytes it may have

@@ -81,7 +81,7 @@ public:
         categories_(profile, Dimension::Kind::kCategory),
         frames_(profile.locations.size()) {}
 
-  // Those of a location, outermost first. Valid until the next call.
+  // The frames of a location, outermost first. Valid until the next call.
   std::span<const uint32_t> of(LocationId id) {
     std::vector<uint32_t>& frames = frames_[to_index(id)];
     if (frames.empty())
@@ -448,7 +448,7 @@ Origin origin_of(const Profile& profile) {
 Event event_of(const Profile& profile, uint32_t index) {
   const RecordedEvent& event = profile.info.events[index];
   EventPart part = select_event(profile, index);
-  // Where it is not counted by CPU and event, there is one event.
+  // Without counts by CPU and event there is one event, to which all of them belong.
   if (profile.stats.cpus.empty())
     part.stats = profile.stats;
   uint64_t unit = profile.period(index);

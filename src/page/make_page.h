@@ -9,12 +9,12 @@
 
 namespace gosym::page {
 
-// What the page has of a profile: all of it but addresses, goroutine ids and CPUs.
+// The page of a profile: all of it but addresses, goroutine ids and CPUs.
 Page make_page(const Profile& profile, std::vector<Note> notes,
                std::span<const SourceText> sources = {});
 
-// What a page that compares has of one side alone: its first event, and how many recordings it
-// is of.
+// The parts of a page that compares which one side has alone: its first event, and how many
+// recordings it is of.
 Side make_side(const Profile& profile);
 
 }  // namespace gosym::page

@@ -15,7 +15,7 @@ namespace gosym::page {
 
 using Column = std::vector<uint32_t>;
 
-// What is shown of it, and how it was made.
+// The subject of the page, and how it was made.
 struct Origin {
   std::string gosym_version;
   std::string host;
@@ -184,8 +184,8 @@ inline constexpr uint32_t kVersion = 1;
 
 std::string encode(Page page);
 
-// What the bytes say, whether it fits together or not. An error: malformed bytes, another
-// version.
+// The page in the message; whether its numbers fit together is not checked. An error: malformed
+// bytes, another version.
 Result<Page> decode(Bytes message);
 
 }  // namespace gosym::page

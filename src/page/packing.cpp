@@ -14,13 +14,13 @@ namespace gosym::page {
 
 namespace {
 
-// What is printable of ASCII, without space and what is special in HTML.
+// The printable characters of ASCII, without space and those that are special in HTML.
 constexpr std::string_view kDigits =
     "!\"#$%'()*+,-./"
     "0123456789:;=?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstuvwxyz{|}~";
 constexpr uint32_t kBase = 91;
 static_assert(kDigits.size() == kBase);
-// Of two digits: 13 bits, as 91 * 91 is 8,281; and of a single one at the end.
+// Bits of a pair of digits, as 91 * 91 is 8,281, and of a single digit at the end.
 constexpr uint32_t kPairBits = 13;
 constexpr uint32_t kSingleBits = 6;
 

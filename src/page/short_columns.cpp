@@ -21,7 +21,7 @@ uint32_t from_zigzag(uint32_t coded) {
   return coded >> 1 ^ (coded & 1 ? UINT32_MAX : 0);
 }
 
-// What is likely in a row of a column. Each has likely(row), and learns the value.
+// Predictors of the value in a row of a column. Each has likely(row), and learns the value.
 
 // A number that has not been there: numbers are given in the order of their first time.
 class NextNew {
@@ -42,8 +42,9 @@ private:
   uint32_t before_ = 0;
 };
 
-// As in the last row that has the same in column `by`. The first time as in the row before, or
-// as `first` says, which has a row for each number of `by` from 1 on.
+// Predicts the value of the last row that has the same in column `by`. The first time it
+// predicts that of the row before, or that of `first`, which has a row for each number of `by`
+// from 1 on.
 class AsLastOf {
 public:
   explicit AsLastOf(const Column& by, const Column* first = nullptr) : by_(by), first_(first) {}
@@ -90,7 +91,7 @@ void drop_zeros(std::vector<T>& column) {
     column.clear();
 }
 
-// Of frames what most frames of a function have in common.
+// The columns of frames that most frames of a function have alike.
 auto common_columns(Frames& frames) {
   return std::array{&frames.module,        &frames.source, &frames.kind,     &frames.is_inlined,
                     &frames.unnamed,       &frames.text,   &frames.left_out, &frames.category,
