@@ -20,7 +20,7 @@ struct WalkedWord {
   Address address{};  // unless it is one of these
 };
 
-// What the frame pointers of a stack led to.
+// The end of a stack's chain of frame pointers.
 struct ChainState {
   uint64_t frame_offset = kNoFrame;  // as in RecordedSample
   StackEnd end{};
@@ -37,16 +37,16 @@ inline uint64_t first_place(std::span<const StackSwitch> switches) {
   return found == switches.end() ? kNoFrame : found->place;
 }
 
-// The walk up one stack, by the rules of its functions. The recorder does it to see which words
-// of the stack it asks for, report to find the callers: both ways the same.
+// Walks up one stack by the rules of its functions. The recorder does it to see which words of
+// the stack it asks for, report to find the callers: both ways alike.
 //
-// Where nobody knows better the frame pointer is believed: it is all that code of no file has.
+// Without a rule the frame pointer is believed: it is all that code of no file has.
 //
 //   Code   using Address = ...
 //          std::optional<UnwindRule> rule(Address)   none: not known
 //          bool is_return_address(Address)
-//          Address returned_to(Address)              the same, as the place where the caller is
-//          Address interrupted(Address)              the same, but nothing was called there
+//          Address returned_to(Address)              as the place where the caller is
+//          Address interrupted(Address)              likewise, but nothing was called there
 //          bool is_go(Address)                       asked for where stacks end
 //          std::optional<CallerFrame> evaluate(Address, MachineState&)
 //          CallerRegister caller_register(Address, uint64_t number, uint64_t cfa,
@@ -78,9 +78,9 @@ public:
     stack_.push_back(chain.front());
   }
 
-  // That go_on_with() will be asked to go on with this. Where it lies near the end of a
-  // function without a rule that function has left the goroutine's stack: the frame pointer
-  // leads there as well, but past the function's caller.
+  // Announces that go_on_with() will be called with this. If a function without a rule is
+  // stopped near its end, it has left the goroutine's stack: the frame pointer leads there as
+  // well, but past the function's caller.
   void expect(Address goroutine) { goroutine_ = goroutine; }
 
   // Up to the root, or as far as anything leads. Only the steps ask for words.
@@ -129,7 +129,7 @@ public:
     return true;
   }
 
-  // Where the stack of its last function begins, from the stack pointer of the leaf.
+  // The begin of the last function's stack, from the stack pointer of the leaf.
   uint64_t stack_pointer() const { return stack_pointer_; }
 
   // The place of what the last function returns to, if that has a rule but no caller.
@@ -201,7 +201,7 @@ private:
 
   using Word = WalkedWord<Address>;
 
-  // What the rule of a function comes to.
+  // The values of a function's rule in this stack.
   struct Frame {
     uint64_t cfa = 0;
     std::optional<uint64_t> stack_pointer{};  // of the caller; none: it cannot be told
@@ -226,7 +226,7 @@ private:
   // In a walk. Rules may have loops, and a register may be looked for through all functions.
   static constexpr size_t kMaxQuestions = 1000;
 
-  // What a function that was passed, or the last one, knows.
+  // The machine state of a function that was passed, or of the last one.
   class State : public MachineState {
   public:
     State(StackWalk& walk, size_t function) : walk_(walk), function_(function) {}
@@ -292,9 +292,9 @@ private:
     }
   }
 
-  // Whether the last function may have left the stack for that of `goroutine_`, whose words are
-  // there: near its end, or, where only the frame pointer leads on, below the place of that,
-  // which is on the goroutine's stack then.
+  // True if the last function may have left the stack for that of `goroutine_`, whose words are
+  // there: near its end, or, if only the frame pointer leads on, below the place of that, which
+  // is on the goroutine's stack then.
   bool has_left(const std::optional<UnwindRule>& rule) const {
     constexpr uint64_t kNear = 64;
     bool is_framed = !rule && frame_ && *frame_ > stack_pointer_ && *frame_ < kMaxTopSize;
@@ -425,7 +425,7 @@ private:
                 : code_.is_go(id);
   }
 
-  // Whether the thread may have left its stack there, as functions without a rule do.
+  // True if the thread may have left its stack there, as functions without a rule do.
   bool may_be_root(Address id) {
     std::optional<UnwindRule> rule = code_.rule(id);
     return !rule || rule->return_kind == ReturnAddress::kNone || rule->may_have_left;
@@ -447,10 +447,10 @@ private:
     return word ? word->place : std::nullopt;
   }
 
-  // Whether the chain may lead to the caller of a function with this rule that has not been met
-  // on it. It has none of a function that has the register for other uses, begins beyond the
-  // callers of one that has no frame, and with a signal frame it is that of the interrupted
-  // code. Only above its first frames is their place not known, for there no words were
+  // True if the chain may lead to the caller of a function with this rule that has not been met
+  // on it. It does not if the function has the register for other uses; it begins beyond the
+  // callers of one that has no frame; and with a signal frame it is that of the interrupted
+  // code. Only above the chain's first frames is their place not known, for there no words were
   // recorded.
   bool may_go_on(const UnwindRule& rule) const {
     bool is_place_known = frame_ || (taken_ == 0 && rule.cfa.anchor == Anchor::kStackPointer);
@@ -528,7 +528,7 @@ private:
     frame_ = saved;
   }
 
-  // Whether the place lies below the stack of the last function.
+  // True if the place lies below the stack of the last function.
   bool is_popped(std::optional<uint64_t> place) const {
     return place && static_cast<int64_t>(*place - stack_pointer_) < 0;
   }
@@ -557,7 +557,8 @@ private:
         end_ = StackEnd::kRoot;
         return;
       }
-      // What a handler interrupted is told by the registers that were saved, not by the chain.
+      // Code that a handler interrupted is found by the registers that were saved, not by the
+      // chain.
       Address caller = chain_[taken_++];
       bool is_handler = rule.is_signal_frame && rule.is_cfa_loaded;
       if (is_handler || !may_be_caller(rule, caller)) {

@@ -13,7 +13,7 @@ namespace gosym {
 
 namespace unwinding {
 
-// What unwinding asks of the code, remembered for each location.
+// Answers about code that unwinding needs, remembered for each location.
 class Code {
 public:
   Code(std::string_view vdso, const DebugFileOptions& files, ImageCache& cache)
@@ -32,7 +32,7 @@ public:
 
   using Address = LocationId;
 
-  // What a word of a stack returns to.
+  // The location that a word of a stack returns to.
   std::optional<LocationId> of_word(AddressSpace space, uint64_t address) {
     std::optional<LocationId> id = locations_->of_word(*profile_, space, address);
     take_new();
@@ -71,8 +71,9 @@ public:
     return of_caller != kCompiled || (of_callee && of_callee != kCalledByAssembly);
   }
 
-  // What a chain of frame pointers leads to: behind a call, or the root of a goroutine, which
-  // nothing calls; a signal handler returns to code that has not called it either.
+  // True for all that a chain of frame pointers leads to: an address behind a call, or the root
+  // of a goroutine, which nothing calls; a signal handler returns to code that has not called
+  // it either.
   bool is_return_address(LocationId id) {
     if (!known_[to_index(id)].is_return_address) {
       bool may_be = rules_.is_return_address(profile_->locations[to_index(id)]) ||
@@ -82,9 +83,9 @@ public:
     return *known_[to_index(id)].is_return_address;
   }
 
-  // What is returned to, as a location. Up to Go 1.3 goroutines return to the first instruction
-  // of runtime.goexit, handlers of signals to that of the code that ends them, and up to
-  // Go 1.20 callbacks from C code to that of runtime.systemstack_switch: before it lies another
+  // The location of the caller. Up to Go 1.3 goroutines return to the first instruction of
+  // runtime.goexit, handlers of signals to that of the code that ends them, and up to Go 1.20
+  // callbacks from C code to that of runtime.systemstack_switch: before it lies another
   // function.
   LocationId returned_to(LocationId id) {
     if (!known_[to_index(id)].returned_to) {
@@ -94,7 +95,7 @@ public:
     return *known_[to_index(id)].returned_to;
   }
 
-  // The same place, but interrupted there and not returned to.
+  // A copy of the location as interrupted there, not returned to.
   LocationId interrupted(LocationId id) {
     return copy_of(id, interrupted_, [](Location& location) { location.is_return = false; });
   }
@@ -129,7 +130,7 @@ private:
     return known->second;
   }
 
-  // What the profile has got.
+  // Takes over the locations and images that the profile has got.
   void take_new() {
     known_.resize(profile_->locations.size());
     if (images_ == profile_->images.size())
@@ -253,7 +254,7 @@ size_t kernel_depth(const Profile& profile, std::span<const LocationId> stack) {
   return static_cast<size_t>(std::ranges::find_if(stack, is_user) - stack.begin());
 }
 
-// What became of a stack, as a set of bits.
+// The results of walking a stack, as a set of bits.
 enum Outcome : uint8_t { kRepaired = 1, kCut = 2, kUnknown = 4, kDeep = 8, kBridged = 16 };
 
 constexpr std::pair<Outcome, uint64_t UnwindCounts::*> kCounted[] = {

@@ -9,8 +9,8 @@
 
 namespace gosym {
 
-// Looks for the callers that the chain of frame pointers leaves out, and puts them into the
-// stacks of a profile, by the dumps that replay made of them.
+// Finds the callers that the chain of frame pointers leaves out, and puts them into the stacks
+// of a profile, by the dumps that replay made of them.
 //
 // A stack is walked from its leaf by the unwind rules of the functions (model/unwind_rule.h),
 // as far as the words of it that were recorded lead; what the chain has of the callers is known
@@ -21,8 +21,8 @@ namespace gosym {
 // On a stack of a Go thread's own the walk ends where the thread left the goroutine's stack;
 // that goes on with its part of the chain.
 //
-// What is put in follows a call; what the chain has and does not is where the stack ends, cut
-// short.
+// Callers that are put in follow a call. A stack is cut short where the chain has an address
+// that does not.
 //
 // A profile may still grow: its stacks are walked part by part.
 class Unwinder {
@@ -34,8 +34,8 @@ public:
            bool has_creators = false);
   ~Unwinder();
 
-  // What there is to do for images that the profile has got, before they are asked for callers;
-  // gives how many bytes the stacks may still take.
+  // Prepares images that the profile has got, before they are asked for callers; returns how
+  // many bytes the stacks may still take.
   using OpenImages = std::function<uint64_t(Profile& profile)>;
 
   // Walks the stacks that the profile has from dumps.first_stack on. Words that it asks for may
@@ -51,8 +51,8 @@ private:
   std::unique_ptr<Walked> walked_;
 };
 
-// The same of a profile that has all of its stacks. False if they come to more than its limit
-// of memory: then they are as they were.
+// Likewise for a profile that has all of its stacks. False if they come to more than its limit
+// of memory: then they are unchanged.
 bool unwind(Profile& profile, const StackDumps& dumps, std::string_view vdso,
             const DebugFileOptions& files);
 

@@ -31,14 +31,14 @@ std::string_view name_at(Binary& binary, ImageAddress address) {
   return symbol ? symbol->name : std::string_view();
 }
 
-// Whether it is the first function of gccgo's goroutines, which returns to nothing.
+// True if it is the first function of gccgo's goroutines, which returns to nothing.
 bool is_kickoff(Binary& binary, ImageAddress address) {
   return binary.image().find_section(".go_export") &&
          name_at(binary, address) == "runtime.kickoff";
 }
 
-// Of code without a rule: whether a stack begins there, by its name, and by what it does when
-// it is returned to.
+// True if a stack begins in code without a rule, by the name of the function, and by what it
+// does when it is returned to.
 bool is_root(Binary& binary, ImageAddress address) {
   constexpr uint64_t kMaxStartSize = 80;  // that of Free Pascal
   return to_integer(address) - to_integer(binary.image().entry) < kMaxStartSize ||

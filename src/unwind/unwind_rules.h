@@ -12,8 +12,8 @@
 
 namespace gosym {
 
-// How to get from the functions of a profile to their callers. The files are opened when they
-// are first asked about, and stay open.
+// Rules that lead from the functions of a profile to their callers. The files are opened when
+// they are first asked about, and stay open.
 class UnwindRules {
 public:
   // `vdso` is the ELF image that the recording has of it. All of them must outlive this.
@@ -32,23 +32,23 @@ public:
   // as well: by the code of a coroutine's start, the entry of the program, names in the C
   // library, and what is done with what the first function returns.
   std::optional<UnwindRule> find(const Location& location);
-  // As dwarf::CallFrames has them.
+  // These two are those of dwarf::CallFrames.
   std::optional<CallerFrame> evaluate(const Location& location, MachineState& state);
   CallerRegister caller_register(const Location& location, uint64_t number, uint64_t cfa,
                                  MachineState& state);
-  // Whether a location can be what a call returns to: false only if there is no call before,
-  // and what lies there is neither the call of runtime.deferreturn nor where Go's runtime says
-  // that a goroutine left its stack (go/unwind_rule.h).
+  // True if a call can return to the location: false only if there is no call before, and it is
+  // neither the call of runtime.deferreturn nor an address where Go's runtime says that a
+  // goroutine left its stack (go/unwind_rule.h).
   bool is_return_address(const Location& location);
 
   // Known of the code of a function of Go; none of other code.
   std::optional<go::Bordering> bordering(const Location& location);
 
-  // Whether a handler of a signal returns there, which nothing calls.
+  // True if a handler of a signal returns there, which nothing calls.
   bool is_signal_return(const Location& location);
-  // Whether a stack begins there, to which nothing leads by a call.
+  // True if a stack begins there, to which nothing leads by a call.
   bool is_context_start(const Location& location);
-  // Whether a goroutine is said to have left its stack there, before any instruction of the
+  // True if a goroutine is said to have left its stack there, before any instruction of the
   // function.
   bool begins_switch(const Location& location);
 
@@ -60,8 +60,8 @@ private:
   std::string_view vdso_;
   const DebugFileOptions& files_;
   ImageCache& cache_;
-  // As in the profile; null: not asked about yet. One without anything stands for a file that
-  // cannot be used, which the symbolizer tells.
+  // By the profile's number of the image; null: not asked about yet. One without anything
+  // stands for a file that cannot be used, which the symbolizer tells.
   std::vector<std::shared_ptr<Binary>> images_;
 };
 
