@@ -22,9 +22,9 @@ public:
       info()->add_edges(begin, end, edges);
   }
 
-  // Where the code at `address` comes from, for a function that another source names.
+  // The place in the source of the code at `address`, for a function that another source names.
   dwarf::Position find_position(ImageAddress address);
-  // Whether some of it is in other files, of whoever wrote these.
+  // True if some of it is in other files, made by anybody.
   bool has_split_units() { return info() && info()->has_split_units(); }
   bool has_given_up() const { return info_ && info_->has_given_up(); }
   // Why it, or some of it, cannot be read; empty if it can be.

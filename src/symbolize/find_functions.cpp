@@ -21,7 +21,7 @@ bool is_shown_as(const ImageSymbols& symbols, const FunctionRange& function,
   return false;
 }
 
-// What is called "fun_6d6ad0", or "cc1plus!fun_6d6ad0", as nobody has a name for it.
+// The function of a stand-in for a name, "fun_6d6ad0", or "cc1plus!fun_6d6ad0".
 std::optional<FunctionRange> named_by_begin(const ImageSymbols& symbols,
                                             std::string_view name) {
   constexpr std::string_view kPrefix = "fun_";

@@ -10,7 +10,8 @@ namespace gosym {
 
 namespace {
 
-// What a recording would have told of a file of this build. `problem` says why nothing can.
+// Finds what a recording would have noted of a file of this build. `problem` says why it
+// cannot.
 void identify(RecordedImage& image, const DebugFileOptions& files) {
   if (image.gnu_build_id.empty() && image.go_build_id.empty()) {
     image.problem = "the profile has no build id of it";
@@ -40,7 +41,7 @@ void identify(RecordedImage& image, const DebugFileOptions& files) {
                                 segment.memory_size, segment.flags});
 }
 
-// Where code without a name lies in its file.
+// Sets the addresses in their files of code without a name.
 void find_image_addresses(Profile& profile, const DebugFileOptions& files) {
   std::vector<bool> is_identified(profile.images.size());
   for (Location& location : profile.locations) {

@@ -13,7 +13,7 @@ namespace gosym {
 // nothing says that a file of that name is the one.
 SymbolizerReport name_given(Profile& profile, NameForms forms, const DebugFileOptions& files);
 
-// The same for a profile that has no addresses: nothing more of its code can be named.
+// For a profile that has no addresses: nothing more of its code can be named.
 void show_names(Profile& profile, NameForms forms);
 
 }  // namespace gosym

@@ -203,8 +203,8 @@ std::optional<uid_t> ImageSymbols::owner() const {
   return dwarf_ && dwarf_->has_split_units() ? std::nullopt : owner;
 }
 
-// Where symbols were taken out, the call frame information still tells functions from one
-// another.
+// In a file that symbols were taken out of, the call frame information still tells functions
+// from one another.
 bool ImageSymbols::may_reach(const FunctionRange& label, ImageAddress address) const {
   const dwarf::CallFrames* frames = binary_->call_frames();
   return !frames || frames->is_one_piece(label.address, address);

@@ -28,7 +28,7 @@ public:
   static Result<std::unique_ptr<ImageSymbols>> open(std::unique_ptr<MappedFile> file,
                                                     const std::string& path,
                                                     const DebugFileOptions& options);
-  // Of a binary that is open, and that others may look into as well.
+  // For a binary that is open, and that others may use as well.
   static std::unique_ptr<ImageSymbols> open(std::shared_ptr<Binary> binary,
                                             const std::string& path,
                                             const DebugFileOptions& options);
@@ -59,7 +59,7 @@ public:
 
   // All functions, by address, each as the best source that knows its start tells it.
   std::vector<FunctionRange> functions() const;
-  // Those that nobody has a name for, by address.
+  // Functions without a name, by address.
   std::vector<FunctionRange> nameless_functions() const;
 
   // The id that stores know the file by; empty if it has no id.
@@ -72,20 +72,20 @@ public:
   std::optional<uid_t> owner() const;
   const std::optional<DebugFile>& debug_file() const { return debug_file_; }
   const std::optional<go::Module>& go_module() const { return binary_->go_module(); }
-  // Whether it should know its own functions: it has a Go function table or a .symtab, not just
+  // True if it should know its own functions: it has a Go function table or a .symtab, not just
   // the names that it exports.
   bool has_code_names() const;
   // True if it tells of which source files the functions of native code are.
   bool has_debug_info() const { return dwarf_ != nullptr; }
   // Why a source that should be there is not; empty if there is nothing to tell.
   const std::string& problem() const { return problem_; }
-  // What went wrong when addresses were looked for; empty if nothing did.
+  // Says what went wrong when addresses were looked for; empty if nothing did.
   std::string search_problem() const;
   // The problem that its debugging information has, of which this reads the list of units.
   std::string debug_problem() const;
-  // Whether there is a Go function table that cannot be used.
+  // True if there is a Go function table that cannot be used.
   bool has_damaged_table() const { return !binary_->go_problem().empty(); }
-  // What was taken for granted of the Go function table; empty if nothing was.
+  // Says what had to be assumed about the Go function table; empty if nothing was.
   std::string assumption() const { return go_module() ? go_module()->assumption : ""; }
 
 private:

@@ -45,8 +45,8 @@ public:
   KeptFiles(raw::Recording& recording, ImageCache& kept, OtherArchives* others)
       : recording_(recording), kept_(kept), others_(others), pieces_(recording.piece_chunks) {}
 
-  // How much memory there is, for the files and for what open() leaves of it. Gives what those
-  // leave that are open.
+  // Sets the memory for the files and the rest of the profile, in bytes. Returns what the open
+  // files leave.
   uint64_t set_memory(uint64_t memory) { return left_ = memory - std::min(memory, size_); }
 
   // Opens those of the images that have come since the last call. Gives the memory that is

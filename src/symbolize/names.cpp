@@ -71,7 +71,7 @@ std::string native_name(std::string_view name, FrameSource source, bool is_short
 // for one.
 constexpr std::string_view kNativeInGo = "_Z";
 
-// Whether a Go function has a name that is shown as it is, as most have.
+// True if a Go function has a name that is shown unchanged, as most have.
 bool is_shown_as_is(std::string_view name, bool is_short) {
   return name.find('%') == std::string_view::npos && !name.starts_with(kNativeInGo) &&
          (!is_short || name.find('[') == std::string_view::npos);
@@ -103,7 +103,7 @@ std::string_view crate_of(std::string_view shown) {
 
 }  // namespace
 
-// What the compiler makes for a type is named after it: "type:.eq.net/http.header".
+// Functions that the compiler makes for a type are named after it: "type:.eq.net/http.header".
 std::string package_of(std::string_view name, std::string_view shown, FrameSource source) {
   if (source != FrameSource::kCallFrames && is_mangled_rust(name))
     return std::string(crate_of(shown));

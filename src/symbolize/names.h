@@ -7,7 +7,7 @@
 
 namespace gosym {
 
-// How much of a name is shown.
+// The parts of a name that are shown.
 enum class NameForm : uint8_t {
   kShort,  // without types: "slices.Sort[...]", "std::vector<...>::push_back"
   kFull,   // "slices.Sort[go.shape.[]string]", "std::vector<int>::push_back(int&&)"
@@ -27,14 +27,14 @@ struct NameForms {
 // Go's linker escapes a few bytes in the last element of a package path: "gopkg.in/yaml%2ev3".
 // Types of instances stand in brackets, which may be nested: "pkg.(*List[go.shape.[]int]).Add".
 std::string display_name(std::string_view name, FrameSource source, NameForm form);
-// The same without a copy where it would be one: the name itself, or else `room`.
+// Avoids a copy if the name is shown unchanged: returns the name itself, or else `room`.
 std::string_view display_name(std::string_view name, FrameSource source, NameForm form,
                               std::string& room);
 // The import path of a Go function, the crate of one of Rust; empty if there is none. `shown`
 // is its display_name().
 std::string package_of(std::string_view name, std::string_view shown, FrameSource source);
-// Of a function of Go whose name has no package, as many of assembly: the folder of its file
-// below the root of Go's or of the modules' sources; empty if it has none.
+// The package of a function of Go whose name has none, as many of assembly: the folder of its
+// file below the root of Go's or of the modules' sources; empty if it has none.
 std::string package_of_assembly(std::string_view file);
 
 }  // namespace gosym

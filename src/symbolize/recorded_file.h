@@ -8,7 +8,7 @@
 
 namespace gosym {
 
-// What names the code of a file of a recording; or why nothing does.
+// The names of the code of a file of a recording; or why it has none.
 struct RecordedFile {
   std::unique_ptr<ImageSymbols> symbols;  // null: `unnamed` says why
   Unnamed unnamed = Unnamed::kNotSymbolized;
@@ -25,7 +25,7 @@ Result<std::unique_ptr<ImageSymbols>> open_by_id(const std::string& id, const st
 // will do.
 RecordedFile open_recorded(const RecordedImage& image, const RecordedBinary& binary,
                            const DebugFileOptions& options);
-// The same of open_recorded_binary().
+// Opens the file by open_recorded_binary().
 RecordedFile open_recorded(const RecordedImage& image, const DebugFileOptions& options = {},
                            const HeldFiles& held = {});
 

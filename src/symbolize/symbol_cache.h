@@ -25,12 +25,12 @@ struct NamedFile {
   tsl::robin_map<uint64_t, Answer> answers;
 };
 
-// What one profile leaves for the next, of one recording, made again and again while it goes
-// on, or of several recordings: then names are in the same forms in all of them.
+// Kept from one profile for the next: of one recording, made again and again while it goes on,
+// or of several recordings. In all of these names are in the same forms.
 struct SymbolCache {
   ImageCache images;
   KeptByImage<NamedFile> named;
-  // Of all recordings, if there are several; else null.
+  // Shared by all recordings, if there are several; else null.
   std::unique_ptr<OtherArchives> archives;
   // No profile follows: a file is closed as soon as its code has names.
   bool is_for_one = false;

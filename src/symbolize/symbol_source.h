@@ -32,7 +32,8 @@ public:
   // May read more of the image.
   virtual bool find(ImageAddress address, std::vector<Call>& calls) = 0;
 
-  // What may be at `address`: FrameSource::kLabel. To be asked where no source has an answer.
+  // A label that may belong to `address`: FrameSource::kLabel. Asked if no source has an
+  // answer.
   virtual std::optional<FunctionRange> guess(ImageAddress) { return std::nullopt; }
 
   // Appends all its functions, by address; none if it knows them only one by one.

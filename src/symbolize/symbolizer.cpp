@@ -252,7 +252,7 @@ void symbolize_anonymous(const Profile& profile, const std::vector<Location*>& l
 }  // namespace
 
 const NamedFile::Answer& NamedFile::find(ImageAddress address) {
-  // Of a compiler ten seconds have a tenth of that, and each takes some 200 bytes.
+  // Ten seconds of a compiler have a tenth of that, and an answer takes some 200 bytes.
   constexpr size_t kMaxAnswers = 50'000;
   if (answers.size() >= kMaxAnswers)
     answers.clear();
@@ -270,7 +270,7 @@ const NamedFile::Answer& NamedFile::find(ImageAddress address) {
   return answer;
 }
 
-// What a heap keeps of large files that were closed is more than all the rest.
+// The heap keeps more of large files that were closed than all the rest takes.
 void SymbolCache::begin_profile() {
   bool has_closed = named.begin_profile();
   has_closed |= images.begin_profile();

@@ -14,7 +14,7 @@ namespace gosym {
 
 struct SymbolCache;
 
-// What the symbolizer met on its way and a user may want to know.
+// Findings of the symbolizer that a user may want to know.
 struct SymbolizerReport {
   std::map<FrameSource, uint64_t> locations_by_source;
   std::map<std::string, std::string> image_problems;  // path -> what is wrong with it
@@ -24,7 +24,7 @@ struct SymbolizerReport {
   uint64_t cut_names = 0;      // of functions and files: only the beginning is told
 };
 
-// What a recording brings along because no file has it; empty where it does not.
+// Symbols that the recording has because no file has them; empty if it does not.
 struct RecordedSymbols {
   std::string_view kernel;  // the text of /proc/kallsyms
   std::string_view vdso;    // the ELF image
@@ -37,7 +37,7 @@ struct RecordedSymbols {
 // the cache, and left there, as are their answers.
 SymbolizerReport symbolize(Profile& profile, const RecordedSymbols& recorded, NameForms forms,
                            const DebugFileOptions& files, SymbolCache& cache);
-// The same with a cache for this one profile, so that one file is open at a time.
+// Uses a cache for this one profile, so that one file is open at a time.
 SymbolizerReport symbolize(Profile& profile, const RecordedSymbols& recorded, NameForms forms,
                            const DebugFileOptions& files = {});
 
