@@ -21,7 +21,7 @@ public:
   Binary() = default;
   // Fails if it is not ELF.
   static Result<std::shared_ptr<Binary>> open(std::unique_ptr<MappedFile> file);
-  // Of an image in memory, which must outlive this.
+  // Opens an image in memory, which must outlive this.
   static Result<std::shared_ptr<Binary>> open(Bytes image);
 
   const elf::Image& image() const { return image_; }

@@ -15,7 +15,7 @@ namespace gosym {
 
 namespace {
 
-// What makes a file the one that is looked for: its build id or, where that is empty, its CRC.
+// Identifies the file that is looked for: by its build id or, if that is empty, by its CRC.
 struct Identity {
   std::string build_id;
   uint32_t crc = 0;
@@ -61,7 +61,7 @@ Result<DebugFile> open_found(const UniqueFd& found, std::string path, const Iden
   if (!binary)
     return std::move(binary).error();
   const elf::Image& image = (*binary)->image();
-  // What sections there are stands at the end of a file; a Go program names its code without.
+  // The table of sections is at the end of a file; a Go program names its code without it.
   if (image.sections.empty() && image.missing_bytes() > 0)
     return Error("it is cut short");
   if (std::string differs = difference(image, wanted); !differs.empty())

@@ -18,7 +18,7 @@ struct RunningKernel {
   std::string vdso;
 };
 
-// Where the debug information of an image may be, if not in the image itself.
+// The places of the debug information of an image that has none itself.
 struct DebugFileOptions {
   std::string symfs;  // every path is one below this directory; empty: the system's own
   std::vector<std::string> debug_dirs = {"/usr/lib/debug"};
@@ -48,7 +48,7 @@ Result<std::optional<DebugFile>> open_debug_file(const elf::Image& image,
                                                  const std::string& path,
                                                  const DebugFileOptions& options);
 
-// Where it would be looked for, in that order, but for servers.
+// All places where it would be looked for, in that order, but for servers.
 std::vector<std::string> debug_file_places(const elf::Image& image, const std::string& path,
                                            const DebugFileOptions& options);
 

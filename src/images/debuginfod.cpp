@@ -31,7 +31,7 @@ namespace gosym {
 
 namespace {
 
-// What the worker says. It is asked with the bytes of a build id, tells progress, and answers.
+// Sent by the worker. It is asked with the bytes of a build id, tells progress, and answers.
 struct Message {
   enum class Kind : uint32_t { kProgress, kFound, kMissing, kFailed };
   Kind kind{};
@@ -42,7 +42,7 @@ struct Message {
 // Longer than any id in use.
 constexpr size_t kMaxBuildId = 4096;
 
-// What it is asked.
+// Sent to the worker.
 struct FileQuestion {
   uint32_t is_refused = 0;  // the file is to be removed
   unsigned char build_id[kMaxBuildId]{};
@@ -59,7 +59,7 @@ bool send(int socket, const Message& message) {
   return ::send(socket, &message, sizeof(message), MSG_NOSIGNAL) == sizeof(message);
 }
 
-// As the tool chooses it.
+// The directory that the tool of debuginfod chooses.
 std::string cache_directory() {
   if (std::string path = environment("DEBUGINFOD_CACHE_PATH"); !path.empty())
     return path;
@@ -117,7 +117,7 @@ ReachablePaths paths_of_worker(const std::string& cache) {
   return paths;
 }
 
-// Of all files in the cache, bytes on the disk.
+// The bytes on the disk of all files in the cache.
 uint64_t size_of_cache(const std::string& cache) {
   uint64_t sum = 0;
   std::error_code failed;
@@ -353,12 +353,12 @@ void clear_progress(std::FILE* terminal) {
   std::fflush(terminal);
 }
 
-// What is left of `limit` since `start`, in nanoseconds as these are.
+// The rest of `limit` since `start`, in nanoseconds as these are.
 uint64_t remaining(uint64_t start, uint64_t limit) {
   return limit - std::min(limit, monotonic_ns() - start);
 }
 
-// As poll(2) takes it, and not less: it would be called again and again.
+// The timeout for poll(2). It is rounded up, or poll(2) would be called again and again.
 int to_milliseconds(uint64_t nanoseconds) {
   return static_cast<int>(std::min<uint64_t>(nanoseconds / 1'000'000 + 1, INT_MAX));
 }

@@ -29,7 +29,7 @@ bool has_debuginfod();
 // than we are willing to wait.
 class Debuginfod {
 public:
-  // How long to wait for a file. After that no server is asked again: each of the files that
+  // The longest wait for a file. After that no server is asked again: each of the files that
   // are still to come would be waited for in vain.
   struct Limits {
     uint64_t silence_ns = 10'000'000'000;  // since anything new of it arrived

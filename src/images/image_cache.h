@@ -53,13 +53,13 @@ private:
 // goes on, or of several recordings, in all of which an image has the same number.
 class ImageCache {
 public:
-  // Of several recordings, whose own numbers are replaced.
+  // For several recordings, whose own numbers are replaced.
   std::optional<ImageNumbers> numbers;
   // Files that the recording keeps, and why some are not kept, or not whole.
   HeldFiles held;
   std::map<ImageId, std::string> file_problems;
 
-  // As open_recorded_binary(). An image without a number is opened anew each time.
+  // open_recorded_binary(), remembered. An image without a number is opened anew each time.
   RecordedBinary open(const RecordedImage& image, const DebugFileOptions& options);
   void forget(ImageId image) { opened_.forget(image); }
   // True: some files were closed.

@@ -88,11 +88,11 @@ RecordedBinary check_recorded_binary(const RecordedImage& image, const UniqueFd&
   int cause = errno;
   if (!image.problem.empty())
     return refuse(Unnamed::kUnidentified, "not identified when recorded: " + image.problem);
-  // Where it was deleted, another may have taken its place: then it is that which differs.
+  // If the file was deleted, another may have taken its place: then it is that which differs.
   Unnamed absent = image.is_deleted ? Unnamed::kDeleted : Unnamed::kMissing;
   if (!found)
     return refuse(absent, std::strerror(cause));
-  // What a recording keeps of a file lacks its debugging information where that is large.
+  // The copy of a file in a recording lacks its debugging information if that is large.
   auto file = MappedFile::open(found, /*may_have_holes=*/is_held);
   if (!file)
     return refuse(absent, file.error().message());

@@ -26,14 +26,14 @@ struct RecordedBinary {
 bool is_told_by_time(const RecordedImage& image);
 
 // Opens the file at the recorded path, below --symfs if that is given, if it is the one that
-// was recorded: its build ids are equal, or, where it had none, its size and time of change.
-// Where the file is `held` it counts, and not what has its path.
+// was recorded: its build ids are equal, or, if it had none, its size and time of change. A
+// file in `held` is used instead of the one at its path.
 RecordedBinary open_recorded_binary(const RecordedImage& image,
                                     const DebugFileOptions& options = {},
                                     const HeldFiles& held = {});
 
-// The same of what find_file() gave, or of a file that is open; where nothing was found, errno
-// must still say why.
+// Checks the result of find_file(), or a file that is open; if nothing was found, errno must
+// still say why.
 RecordedBinary check_recorded_binary(const RecordedImage& image, const UniqueFd& found,
                                      bool is_held = false);
 
