@@ -4,10 +4,11 @@
 
 namespace gosym {
 
-// Where code lies in a running process, or in the kernel.
+// The address of code in a running process, or in the kernel.
 enum class RuntimeAddress : uint64_t {};
 
-// Where code lies in an image as its linker laid it out (the p_vaddr and st_value of ELF). The
+// The address of code in an image as its linker laid it out (the p_vaddr and st_value of ELF).
+// The
 // two differ by the load bias; only profile/replay turns the first into the second.
 enum class ImageAddress : uint64_t {};
 

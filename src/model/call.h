@@ -5,7 +5,7 @@
 
 namespace gosym {
 
-// What a function is to the stack walk of Go's runtime.
+// The kind of a function for the stack walk of Go's runtime.
 enum class FunctionKind : uint8_t {
   kNormal,
   kWrapper,   // made by the compiler to call another function: left out of stacks
@@ -14,17 +14,17 @@ enum class FunctionKind : uint8_t {
   kInjected,  // runtime.asyncPreempt, debugCall: returns to where the code was interrupted
 };
 
-// Whether a wrapper that calls such a function stays in the stack.
+// True if a wrapper that calls such a function stays in the stack.
 constexpr bool shows_wrappers(FunctionKind callee) {
   return callee == FunctionKind::kPanic || callee == FunctionKind::kSigpanic;
 }
 
-// Whether a function that calls such a one is left out of stacks.
+// True if a function that calls such a one is left out of stacks.
 constexpr bool is_hidden(FunctionKind kind, FunctionKind callee) {
   return kind == FunctionKind::kWrapper && !shows_wrappers(callee);
 }
 
-// Whether what such a function returns to is the interrupted instruction, not one after a call.
+// True if such a function returns to the interrupted instruction, not to one after a call.
 constexpr bool returns_to_interrupted(FunctionKind callee) {
   return callee == FunctionKind::kSigpanic || callee == FunctionKind::kInjected;
 }

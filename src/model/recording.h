@@ -1,8 +1,8 @@
 #pragma once
 
-// What a recording consists of, as plain values: the recorder makes them, raw/ stores them,
-// replay turns them into a profile. Addresses here are runtime addresses as the kernel gave
-// them; times are nanoseconds of CLOCK_MONOTONIC.
+// The parts of a recording, as plain values: the recorder makes them, raw/ stores them, replay
+// turns them into a profile. Addresses here are runtime addresses as the kernel gave them;
+// times are nanoseconds of CLOCK_MONOTONIC.
 
 #include <cstdint>
 #include <optional>
@@ -16,13 +16,13 @@
 
 namespace gosym {
 
-// What was counted, a sample being taken now and then. Text may be empty, numbers 0, where
-// nothing is known.
+// An event that was counted, a sample being taken now and then. Text may be empty, numbers 0,
+// if nothing is known.
 struct RecordedEvent {
   std::string name;        // "cycles", "page-faults"
   uint64_t frequency = 0;  // samples a second; 0: as `period` says
   uint64_t period = 0;     // events from one sample to the next; 0: as `frequency` says
-  // Of what its samples have amounts: "nanoseconds", "bytes", "count", ... Empty: its name
+  // The unit of its samples' amounts: "nanoseconds", "bytes", "count", ... Empty: its name
   // says.
   std::string unit = {};
 
@@ -34,8 +34,8 @@ inline constexpr std::string_view kOffCpuEvent = "off-cpu";
 inline constexpr std::string_view kWallEvent = "wall";
 inline constexpr std::string_view kGoroutineEvent = "goroutine";  // of a dump
 
-// Whether samples stand for time that CPUs worked: those of the clocks do, and those of cycles
-// as long as not their distance was set but their frequency.
+// True if samples stand for time that CPUs worked: those of the clocks do, and those of cycles
+// if a frequency was set and not a period.
 constexpr bool measures_cpu_time(std::string_view event, uint64_t period) {
   return event == "cpu-clock" || event == "task-clock" || (event == "cycles" && period == 0);
 }
@@ -43,11 +43,11 @@ inline bool measures_cpu_time(const RecordedEvent& event) {
   return event.unit.empty() ? measures_cpu_time(event.name, event.period)
                             : event.unit == kNanoseconds && event.name == "cpu";
 }
-// Whether samples stand for time, that of CPUs or another one; else they stand for events.
+// True if samples stand for time, that of CPUs or another one; else they stand for events.
 inline bool measures_time(const RecordedEvent& event) {
   return event.unit == kNanoseconds || measures_cpu_time(event);
 }
-// Whether samples stand for different amounts: where neither a fixed time nor a fixed number of
+// True if samples stand for different amounts: if neither a fixed time nor a fixed number of
 // events lies between two of them.
 inline bool is_weighted(const RecordedEvent& event) {
   return !event.unit.empty() || (event.period == 0 && !measures_cpu_time(event));
@@ -61,7 +61,7 @@ inline bool is_counted(const RecordedEvent& event) {
   return event.name == kGoroutineEvent;
 }
 
-// How and where it was made. Text may be empty, numbers 0, where nothing is known.
+// The way and the place it was made. Text may be empty, numbers 0, if nothing is known.
 struct RecordingInfo {
   std::string gosym_version;
   std::string host;
@@ -74,7 +74,7 @@ struct RecordingInfo {
   bool has_kernel = true;                    // kernel code was sampled
   bool is_system_wide = false;
   std::vector<uint32_t> targets;  // process ids, when not system wide
-  // What it was read from, if not from a recording: "a pprof profile", "folded text".
+  // The format it was read from, if not from a recording: "a pprof profile", "folded text".
   std::string source = {};
   bool has_counts = true;  // samples were counted; else what is equal counts as one
   // "bpf"; "perf": call chains of perf_event; "goroutines": only these were read; empty: bpf
@@ -84,7 +84,7 @@ struct RecordingInfo {
 
 // "cpu-clock at 99 Hz", "page-faults, one in 100", "off-cpu, one in 10 ms".
 std::string event_text(const RecordedEvent& event);
-// What its amounts are of, for people: "CPU time", "waiting", "page-faults", "inuse_space".
+// The name of its amounts, for people: "CPU time", "waiting", "page-faults", "inuse_space".
 std::string amount_text(const RecordedEvent& event);
 
 // One PT_LOAD segment.
@@ -98,8 +98,8 @@ struct LoadSegment {
   bool operator==(const LoadSegment&) const = default;
 };
 
-// Where in its image the code lies that is mapped from this byte of the file; none if no
-// segment of code has it.
+// The image address of the code that is mapped from this byte of the file; none if no segment
+// of code has it.
 std::optional<ImageAddress> code_at(std::span<const LoadSegment> segments,
                                     uint64_t file_offset);
 
@@ -130,8 +130,8 @@ struct ImagePiece {
   std::string problem;  // why nothing of the file is kept, or not all that names its code
 };
 
-// Whether what is mapped under this path is memory that no file holds, or none with a name:
-// code there was made at run time.
+// True if mappings of this path are memory that no file holds, or none with a name: code there
+// was made at run time.
 constexpr bool is_memory(std::string_view path) {
   for (std::string_view begin :
        {"//anon", "[anon", "[heap]", "[stack", "/memfd:", "/dev/zero", "/anon_hugepage"})
@@ -161,8 +161,8 @@ struct PerfMapMark {
   bool operator==(const PerfMapMark&) const = default;
 };
 
-// What a process told of the code that it made at run time: proc/perf_map.h has the form of
-// the text.
+// The text in which a process described the code that it made at run time: proc/perf_map.h has
+// its format.
 struct RecordedPerfMap {
   uint64_t time = 0;  // when it ran the program that wrote this
   uint32_t pid = 0;
@@ -279,7 +279,7 @@ constexpr uint64_t offset_of_register(uint64_t number) {
   return kMaxWordOffset + 8 * number;
 }
 
-// How far the stack pointer of the leaf is above the place that others are told from.
+// The distance in bytes of the leaf's stack pointer above the place that offsets count from.
 constexpr uint64_t misalignment(uint64_t stack_alignment) {
   return stack_alignment % 8;
 }
@@ -308,7 +308,7 @@ struct StackSwitch {
 // C code may have called Go code back 16 times, each time with two of them.
 inline constexpr size_t kMaxSwitches = 34;
 
-// What a Go program said of what a goroutine does, by runtime/pprof.
+// A label that a Go program gave a goroutine, by runtime/pprof.
 struct Label {
   std::string key;
   std::string value;
@@ -327,21 +327,21 @@ struct RecordedSample {
   StackEnd user_end{};
   std::span<const uint64_t> kernel_stack;
   std::span<const uint64_t> user_stack;
-  // Where the frame pointer led to, from the stack pointer in bytes, a multiple of 8: the
+  // The address in the frame pointer, from the stack pointer in bytes, a multiple of 8: the
   // second address of the user stack lies 8 bytes above. kNoFrame: not within
   // kMaxFrameDistance.
   uint64_t frame_offset = kNoFrame;
   std::span<const StackWord> words = {};  // by offset
-  // Of the goroutine that the thread ran, if the sampler could read that.
+  // The goroutine that the thread ran, if the sampler could read that.
   uint64_t goid = 0;                   // 0: none
   std::span<const Label> labels = {};  // by key
-  // Where in the user stack the goroutine's own begins, when the thread was on another: that of
-  // the runtime, or of C code. Or where that of C code begins, which called Go code. The frames
-  // up to there need not be all. 0: there is no such place.
+  // The index in the user stack of the goroutine's first frame, if the thread was on another
+  // stack: that of the runtime, or of C code. Or the index of the first frame of C code that
+  // called Go code. The frames up to there need not be all. 0: there is no such place.
   uint32_t goroutine_start = 0;
   // This place and all further ones, by `start`; none of a recording that has not noted them.
   std::span<const StackSwitch> switches = {};
-  // Of a stack that is deeper than a sample holds the middle is left out: `missing` frames
+  // The middle of a stack that is deeper than a sample holds is left out: `missing` frames
   // before the one with the index `gap` in the user stack. 0: none is missing.
   uint32_t gap = 0;
   uint32_t missing = 0;
@@ -349,8 +349,8 @@ struct RecordedSample {
   // Events that it stands for, nanoseconds of a clock; 0: as the recording's info says.
   uint64_t weight = 0;
   uint64_t cgroup = 0;  // of the thread, a CgroupEvent tells its path; 0: unknown
-  // What the thread or goroutine was doing, "sleeping", and who ended that, "nginx (4242)";
-  // empty: not known, as of samples of a CPU.
+  // The state of the thread or goroutine, "sleeping", and who ended that, "nginx (4242)";
+  // empty: not known, as for samples of a CPU.
   std::string_view state = {};
   std::string_view waker = {};
   // If the user stack ends at the root of a goroutine: the return address of the go statement
@@ -371,8 +371,8 @@ std::string time_text(uint64_t nanoseconds);
 // much more than it lasted that it is a point.
 bool is_interval(const RecordedEvent& event, const RecordedSample& sample);
 
-// What was counted of an event on a CPU since the start. Of several events the first has what
-// is not known by event: lost side-band events and throttling.
+// The counts of an event on a CPU since the start. If there are several events, the first has
+// what is not known by event: lost side-band events and throttling.
 struct CpuCounts {
   uint32_t cpu = 0;
   uint64_t samples = 0;       // stored
@@ -389,14 +389,14 @@ struct CpuCounts {
 // Without what was counted of other events.
 CpuCounts of_event(CpuCounts counts, uint32_t event);
 
-// What was lost on a CPU between two times.
+// Samples and events that were lost on a CPU between two times.
 struct Loss {
   uint64_t begin = 0;
   uint64_t end = 0;
   CpuCounts counts;
 };
 
-// What was counted up to `time`, since the start.
+// The counts up to `time`, since the start.
 struct RecordingStats {
   uint64_t time = 0;
   uint64_t samples = 0;              // stored
@@ -407,7 +407,7 @@ struct RecordingStats {
   uint64_t charged_ns = 0;
 
   uint64_t sum_of(uint64_t CpuCounts::*what) const;
-  // Those that should have come, of the events of which some were skipped.
+  // The ticks that should have come, of the events of which some were skipped.
   uint64_t due_ticks() const;
   // Percent of these; 0 if they are few: a busy machine skips some now and then, which changes
   // no figure.

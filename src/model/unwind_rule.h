@@ -5,7 +5,7 @@
 
 namespace gosym {
 
-// What the place of a saved value is counted from.
+// The place that the offset of a saved value is counted from.
 enum class Anchor : uint8_t {
   kStackPointer,
   kFramePointer,
@@ -19,7 +19,7 @@ struct StackPlace {
   bool operator==(const StackPlace&) const = default;
 };
 
-// How to find the caller of a function that is stopped at one address: its stack pointer is the
+// The way to the caller of a function that is stopped at one address: its stack pointer is the
 // CFA, its program counter and frame pointer lie at places of the stack. This is what the call
 // frame information of a compiler comes to, and Go's tables of stack depths, for all but a few
 // addresses; for those it has to be evaluated with what the registers and the stack hold.
@@ -41,7 +41,7 @@ struct UnwindRule {
   StackPlace return_address{};
   FramePointer frame_kind{};
   StackPlace frame_pointer{};
-  // What is returned to was interrupted: it follows no call, and is no return address.
+  // The caller was interrupted: its address follows no call, and is no return address.
   bool is_signal_frame = false;
   // The caller may lie on another stack, which the thread has left here: then the place of the
   // frame is none of this one.
@@ -52,8 +52,9 @@ struct UnwindRule {
   bool operator==(const UnwindRule&) const = default;
 };
 
-// Where a signal handler returns to, on x86-64: what was interrupted lies in the ucontext at
-// the stack pointer (struct rt_sigframe of Linux), rbp at 120, rsp at 160, rip at 168.
+// The rule where a signal handler returns to, on x86-64: the interrupted state lies in the
+// ucontext at the stack pointer (struct rt_sigframe of Linux), rbp at 120, rsp at 160, rip at
+// 168.
 inline constexpr UnwindRule kSignalReturn = {.cfa = {Anchor::kStackPointer, 160},
                                              .is_cfa_loaded = true,
                                              .return_kind = UnwindRule::ReturnAddress::kOnStack,
@@ -64,8 +65,8 @@ inline constexpr UnwindRule kSignalReturn = {.cfa = {Anchor::kStackPointer, 160}
                                              .may_have_left = false,
                                              .is_evaluated = false};
 
-// What the registers and the stack hold where a function is stopped, for whoever evaluates its
-// rule. Registers have the numbers that DWARF gives them.
+// The registers and the stack of a stopped function, for the evaluation of its rule. Registers
+// have the numbers that DWARF gives them.
 class MachineState {
 public:
   virtual ~MachineState() = default;
@@ -76,7 +77,7 @@ public:
   virtual std::optional<uint64_t> word_at(uint64_t address) = 0;
 };
 
-// Where the value is that a register had in the caller.
+// The place of the value that a register had in the caller.
 struct CallerRegister {
   enum class Kind : uint8_t {
     kLost,
