@@ -21,10 +21,10 @@ using proc::MemoryPiece;
 constexpr uint64_t kHeapWord = 8;
 // Addresses of a stack: what GODEBUG=profstackdepth allows, and some more.
 constexpr uint64_t kMaxBucketStack = 1100;
-constexpr size_t kMaxHeapWords = 16;  // of a record
+constexpr size_t kMaxHeapWords = 16;  // in a record
 // Large servers have some ten thousand.
 constexpr size_t kMaxBuckets = 1 << 20;
-constexpr uint64_t kMaxHeapAddresses = 32 << 20;  // of all stacks together
+constexpr uint64_t kMaxHeapAddresses = 32 << 20;  // in all stacks together
 constexpr uint64_t kMaxBytesRead = uint64_t{1} << 30;
 constexpr uint64_t kMaxBytesKept = 256 << 20;
 constexpr uint64_t kMaxHeapTime = 10'000'000'000;  // nanoseconds

@@ -41,10 +41,10 @@ struct MemoryCounts {
   uint64_t for_profiles = 0;
   uint64_t for_collector = 0;
   uint64_t for_others = 0;
-  // As the spans have it.
+  // Read from the spans.
   uint64_t span_count = 0;
-  uint64_t span_bytes = 0;       // of those with objects
-  uint64_t object_bytes = 0;     // of all slots that are taken
+  uint64_t span_bytes = 0;  // of spans with objects
+  uint64_t object_bytes = 0;  // of all slots that are taken
   uint64_t manual_bytes = 0;     // of those for stacks and the collector
   std::vector<uint64_t> arenas;  // 64 MiB each, by number
   // By the size of an object; UINT64_MAX: larger than kLargestSlot.
