@@ -18,7 +18,7 @@ namespace {
 constexpr uint64_t kMaxSection = 64 << 20;
 constexpr size_t kMaxAttrSize = 4096;
 constexpr uint32_t kMaxAttrs = 4096;
-constexpr size_t kMaxIds = 1 << 20;  // of all events: CPUs times events
+constexpr size_t kMaxIds = 1 << 20;  // all events together: CPUs times events
 constexpr size_t kMaxArguments = 1 << 16;
 
 struct Section {
