@@ -19,10 +19,10 @@ inline uint64_t clock_ns(clockid_t clock) {
 // time namespace. Where the offset of our own is not known it is taken for 0.
 uint64_t monotonic_ns();
 
-// How many nanoseconds CLOCK_MONOTONIC of a process is ahead of the kernel's, as its time
-// namespace has it (time_namespaces(7)). `process` is its directory, such as /proc/self. None:
-// that is not known. The kernel shows the offset of a process's children only, whose namespace
-// is another if it made one for them; up to Linux 6.2 it keeps its own through execve(2).
+// The nanoseconds by which CLOCK_MONOTONIC of a process is ahead of the kernel's, by its time
+// namespace (time_namespaces(7)). `process` is its directory, such as /proc/self. None: not
+// known. The kernel shows the offset of a process's children only, whose namespace is another
+// if it made one for them; up to Linux 6.2 it keeps its own through execve(2).
 std::optional<int64_t> monotonic_offset_of(const std::string& process);
 
 }  // namespace gosym

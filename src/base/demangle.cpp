@@ -22,7 +22,7 @@ namespace {
 constexpr size_t kMaxOutput = 65536;
 constexpr size_t kMaxMangled = 16384;
 
-// What libiberty writes to, piece by piece.
+// The target that libiberty writes to, piece by piece.
 struct Output {
   std::string text;
   std::jmp_buf too_long;
@@ -90,8 +90,8 @@ size_t operator_size(std::string_view text) {
   return 0;
 }
 
-// Whether "<" begins the arguments of what is before it. In Rust it also begins the type that a
-// method is of: "<str as ToString>::to_string", "<&mut F as FnOnce<A>>::call_once".
+// True if "<" begins the arguments of the text before it. In Rust it also begins the type that
+// a method is of: "<str as ToString>::to_string", "<&mut F as FnOnce<A>>::call_once".
 bool begins_arguments(std::string_view before, bool is_rust) {
   if (!is_rust)
     return true;
@@ -102,11 +102,11 @@ bool begins_arguments(std::string_view before, bool is_rust) {
          (last >= 'A' && last <= 'Z') || (last >= 'a' && last <= 'z') || (last & 0x80) != 0;
 }
 
-constexpr int kMaxNesting = 4;  // of arguments in which lambdas are looked for
+constexpr int kMaxNesting = 4;  // of arguments that are searched for lambdas
 
 std::string shorten_templates(std::string_view name, bool is_rust, int nesting);
 
-// As g++, clang and Rust name them: "{lambda(int)#1}", "main::$_0", "{closure#0}".
+// The names of g++, clang and Rust: "{lambda(int)#1}", "main::$_0", "{closure#0}".
 bool has_lambda(std::string_view text) {
   return text.find("lambda") != text.npos || text.find("$_") != text.npos ||
          text.find("closure") != text.npos;

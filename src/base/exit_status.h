@@ -2,8 +2,8 @@
 
 namespace gosym {
 
-// What the program says to its caller. `record -- COMMAND` passes COMMAND's own status on,
-// and 126 or 127 when COMMAND cannot be run, as a shell does.
+// The exit status of the program. `record -- COMMAND` passes COMMAND's own status on, and 126
+// or 127 when COMMAND cannot be run, as a shell does.
 enum ExitStatus {
   kSuccess = 0,
   kFailure = 1,

@@ -14,13 +14,13 @@ namespace gosym {
 // Finds a file without opening it (O_PATH): to open a device may do something, and a FIFO
 // without a writer would hold us for good. False, with errno set, if it is not there.
 UniqueFd find_file(const std::string& path, const std::string& root = {});
-// The same below a directory that is open.
+// Likewise, below a directory that is open.
 UniqueFd find_below(const UniqueFd& root, const std::string& path);
 
 // Opens for reading what was found, without waiting for whoever writes it.
 Result<UniqueFd> reopen(const UniqueFd& found);
 
-// Where a file that was found truly lies in the tree: an absolute path without links. Empty if
+// The true place in the tree of a file that was found: an absolute path without links. Empty if
 // that cannot be told.
 std::string real_path(const UniqueFd& found, const std::string& root);
 

@@ -15,7 +15,7 @@ namespace gosym {
 // A regular file mapped for as long as the object lives. Whatever is parsed from it borrows
 // from it. Its bytes are our own copy: what is written over them does not reach the file.
 //
-// What is gone of a file that shrinks under us reads as zeros (sigbus_handler.h). Executables
+// Pages that a file has lost because it shrank read as zeros (sigbus_handler.h). Executables
 // cannot be truncated while they run (ETXTBSY) and libraries are replaced by rename, so images
 // are mapped; data files and /proc are read into memory (read_file).
 class MappedFile {
@@ -24,8 +24,8 @@ public:
   // 64 MiB that are holes for the most part.
   static Result<std::unique_ptr<MappedFile>> open(const std::string& path,
                                                   const std::string& root = "");
-  // Of what was found, or is open for reading. A copy of a file that was made without some of
-  // its parts has holes in their place: `may_have_holes`.
+  // Maps a file that was found, or is open for reading. `may_have_holes`: it is a copy without
+  // some parts of the original, which has holes in their place.
   static Result<std::unique_ptr<MappedFile>> open(const UniqueFd& found,
                                                   bool may_have_holes = false);
   ~MappedFile();

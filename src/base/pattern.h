@@ -22,9 +22,9 @@ public:
   // Matches this text and no other.
   static Pattern literal(std::string_view text);
 
-  // Whether it matches anywhere in the text.
+  // True if it matches anywhere in the text.
   bool matches(std::string_view text) const;
-  // As it was given to parse().
+  // The text that was given to parse().
   const std::string& text() const;
 
 private:

@@ -11,7 +11,7 @@
 
 namespace gosym {
 
-// What print() writes in the place of an argument: of text, what printable() makes of it.
+// The type in which print() formats an argument: texts are replaced by their printable().
 template <class T>
 using Shown = std::conditional_t<std::is_convertible_v<const T&, std::string_view>, std::string,
                                  const T&>;
@@ -24,7 +24,7 @@ Shown<T> shown(const T& value) {
     return value;
 }
 
-// What print() does, of arguments that are safe to print.
+// The body of print(), for arguments that are safe to print.
 void print_shown(std::FILE* stream, fmt::string_view format, fmt::format_args args);
 
 // Writes to a standard stream. Text that is given as an argument may come from anywhere, the

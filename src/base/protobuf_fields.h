@@ -137,7 +137,7 @@ public:
 private:
   using Wire = protozero::pbf_wire_type;
 
-  // What is too large stays as large as it can be: it refers to nothing.
+  // A number that is too large becomes the largest of its type: it refers to nothing.
   template <class T>
   static T number_as(uint64_t value) {
     return static_cast<T>(std::min<uint64_t>(value, std::numeric_limits<T>::max()));

@@ -10,8 +10,8 @@
 
 namespace gosym {
 
-// What went wrong, as one clause a user can act on: lower case, no full stop, culprit first.
-// Whoever passes it on and knows more puts that in front:
+// A failure, as one clause a user can act on: lower case, no full stop, culprit first. A caller
+// that knows more puts that in front:
 //
 //   cannot read 'cpu.raw': header: cut short at byte 0x10 of 0x40
 //

@@ -31,7 +31,7 @@ public:
   uint32_t number(std::span<const T> sequence) {
     return ids_.try_emplace(key_of(sequence), size()).first->second;
   }
-  // Whether it has one.
+  // True if the pool has the sequence.
   bool contains(std::span<const T> sequence) const { return ids_.contains(key_of(sequence)); }
   uint32_t size() const { return static_cast<uint32_t>(ids_.size()); }
   // In bytes, about.

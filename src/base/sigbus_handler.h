@@ -9,7 +9,7 @@ namespace gosym {
 // instead.
 void install_sigbus_handler();
 
-// How many pages have been gone when they were looked at: what was read there is wrong.
+// The number of pages that were gone when they were read: the data read there is wrong.
 uint64_t cut_page_count();
 
 }  // namespace gosym

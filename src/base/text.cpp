@@ -61,8 +61,8 @@ bool is_unseen(uint32_t c) {
   return next != std::end(kUnseen) && next->first <= c;
 }
 
-// Whether some of the eight bytes at `text` are controls, or not ASCII. A carry from one byte
-// into the next comes only of a byte that is.
+// True if some of the eight bytes at `text` are controls, or not ASCII. A carry from one byte
+// into the next can come only from a byte that is.
 bool has_unplain(const char* text) {
   constexpr uint64_t kEach = 0x0101010101010101;
   uint64_t bytes;

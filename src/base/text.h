@@ -9,18 +9,18 @@
 
 namespace gosym {
 
-// Whether the text is ASCII without controls, as most text is: printable and valid as it is.
+// True if the text is ASCII without controls, as most text is: printable and valid unchanged.
 bool is_plain(std::string_view text);
 
 // Text from outside, made safe for a terminal: controls, bytes that are not UTF-8, and
 // characters of Unicode that reorder a line or that nobody sees become \xNN. The rest stays as
 // it is.
 std::string printable(std::string_view text);
-// The same without a copy where it would be one: the text itself, or else `room`.
+// Avoids a copy if the text is printable: returns the text itself, or else `room`.
 std::string_view printable(std::string_view text, std::string& room);
 // ASCII for one character, with what combines with it, where there is no UTF-8.
 char ascii_of(std::string_view character);
-// Whether printable() would leave it as it is.
+// True if printable() would not change it.
 bool is_printable(std::string_view text);
 
 // Text from outside as UTF-8: a byte that is not part of a character becomes U+FFFD.

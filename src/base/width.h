@@ -39,19 +39,18 @@ std::string wrapped(std::string_view line, size_t width, size_t indent);
 // "github.com/prometheus/prometheus/promql.eval".
 std::string_view without_directories(std::string_view name);
 
-// As cut_in_middle() for a function's name, of which first those directories go.
+// cut_in_middle() for a function's name, whose directories go first.
 std::string cut_name(std::string_view name, size_t width);
 
-// As cut_name(), but at a boundary before any word is cut: as name_in_box() does, and then in
-// the middle. Spaces before it stay.
+// cut_name(), but at a boundary before any word is cut: first as name_in_box() does, then in
+// the middle. Spaces before the name stay.
 std::string cut_function(std::string_view name, size_t width);
 
 // A function's name where little room is: as much of it as says what it is, "json.Marshal",
 // then "Marshal" of "encoding/json.Marshal". Empty where not even three letters would be left.
 std::string name_in_box(std::string_view name, size_t width);
 
-// As cut_in_middle() for a path, of which first the outer directories go:
-// "promql/functions.go:98".
+// cut_in_middle() for a path, whose outer directories go first: "promql/functions.go:98".
 std::string cut_path(std::string_view path, size_t width);
 
 }  // namespace gosym
