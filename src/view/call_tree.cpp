@@ -56,6 +56,7 @@ public:
 
   // `keys` are those that the builder was made with.
   CallTree finish(std::vector<ViewKey> keys) && {
+    // The text of `gap_`, which is numbered behind all keys.
     if (nodes_.size() > max_nodes_)
       keys.push_back({.text = "… more calls …", .is_gap = true});
     count_subtrees();
@@ -91,6 +92,8 @@ private:
       visit(nodes_[last]);
       return last;
     }
+    // The tree is full: paths go on only along nodes that exist, and the rest of a path is one
+    // gap below the last of them.
     if (next >= max_nodes_) {
       if (parent != 0 && nodes_[parent].key == gap_)
         return parent;
@@ -120,6 +123,8 @@ private:
   // All nodes, those of one parent together, the largest first. Most have no sibling, so that
   // they are put in their places by counting, and only siblings are sorted.
   std::vector<uint32_t> order_siblings(std::span<const ViewKey> keys) const {
+    // A counting sort by parent: `ends` first holds counts, then begins, and after the second
+    // pass ends.
     std::vector<uint32_t> ends(nodes_.size());  // of the children of each, in the order
     for (size_t i = 1; i < nodes_.size(); i++)
       ends[nodes_[i].parent]++;
@@ -137,6 +142,8 @@ private:
           const Node& right = nodes_[b];
           if (left.total != right.total)
             return left.total > right.total;
+          // Ties are broken by name, then by the order of the samples, so that the result is
+          // always the same.
           int names = keys[to_index(left.key)].text.compare(keys[to_index(right.key)].text);
           return names != 0 ? names < 0 : a < b;
         });
@@ -237,6 +244,7 @@ CallTree call_tree(std::span<const CallSource> sources, std::vector<ViewKey> key
     for (size_t i = 0; i < amounts.size(); i++) {
       if (amounts[i] == 0)
         continue;
+      // Sums are scaled once per stack, so that rounding down loses less than 1 per stack.
       builder.begin_sample(
           static_cast<uint64_t>(static_cast<double>(amounts[i]) * source.scale));
       path.clear();
@@ -266,6 +274,7 @@ CallTree calls_around(const Profile& profile, std::span<const SampleCount> sampl
     frames.append(profile.stack(sample.stack), path);
     if (direction == Direction::kFromRoot)
       std::ranges::reverse(path);
+    // A function may be in a path several times: each occurrence has its own surroundings.
     for (size_t i = 0; i < path.size(); i++)
       if (wanted[to_index(path[i])])
         add_path(builder, builder.begin_path(),
@@ -289,6 +298,7 @@ std::string chain_text(std::span<const std::string_view> names) {
   constexpr size_t kEnd = 2;  // names of each end of a long chain
   std::string text;
   for (size_t i = 0; i < names.size(); i++) {
+    // One call left out would take as much room as its name.
     bool is_long = names.size() > 2 * kEnd + 1;
     text += i == 0 ? "" : " > ";
     if (is_long && i == kEnd) {
@@ -359,6 +369,7 @@ std::vector<JoinedCalls> chains_of(
     depths.resize(tree.nodes[i].depth);
     JoinedCalls chain = {.first = i, .last = i, .depth = depths.back() + 1};
     depths.push_back(chain.depth);
+    // `i` moves on to the last node of the chain, and the loop goes on behind it.
     for (; has_one_child(i) && goes_on(chain.first, i); i++)
       depths.push_back(chain.depth);
     chain.last = i;
@@ -371,6 +382,8 @@ CallTree with_joined_chains(const CallTree& tree) {
   // A gap stands for more calls than one, and says of how many itself.
   auto goes_on = [&](uint32_t first, uint32_t node) {
     const CallNode& child = tree.nodes[node + 1];
+    // A chain goes on as long as the child has 95 % of the first node's samples: of less, the
+    // reader would like to know.
     return child.total * 20 >= tree.nodes[first].total * 19 &&
            !tree.key_of(tree.nodes[node]).is_gap && !tree.key_of(child).is_gap;
   };
@@ -380,6 +393,7 @@ CallTree with_joined_chains(const CallTree& tree) {
     CallNode node = tree.nodes[chain.first];
     ViewKey key = tree.key_of(node);
     std::vector<std::string> texts;
+    // The chain has the total of its first node, and what all of its nodes have of their own.
     node.self = 0;
     for (uint32_t i = chain.first; i <= chain.last; i++) {
       texts.push_back(tree.text_of(tree.nodes[i]));

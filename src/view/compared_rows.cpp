@@ -45,6 +45,7 @@ void count_frames(const DifferenceOptions& options, double period, const RowName
       if (keys.has_places())
         row.place = hottest_line(counts.profile, total);
     }
+  // Only functions are paired with notes about inlining.
   if (options.by.kind == Kind::kFunction)
     count_inlined(keys, period, counts);
 }
@@ -97,12 +98,16 @@ public:
         builds_after_(builds_of(after.profile)) {}
 
   Pairs match() {
+    // Rows of one group are the same code in one of two builds: closures, say, whose numbers
+    // changed.
     for (const auto& [name, row] : before_.rows)
       groups_[group_of(name, row, before_)].before.emplace_back(name, &row);
     for (const auto& [name, row] : after_.rows)
       groups_[group_of(name, row, after_)].after.emplace_back(name, &row);
     for (const auto& [name, group] : groups_)
       append(name, group);
+    // Code that moved is looked for among the names that found no partner, first the same
+    // package in another directory, then the same name in another package of its directory.
     join_moved(name_without_directories);
     join_moved(name_without_package);
     note_inlining();
@@ -120,6 +125,8 @@ private:
     const ProfileImage& image = profile.images[row.key.image];
     if (image.kind != ProfileImage::Kind::kFile)
       return true;
+    // The same file has the same numbers of closures and clones, so its names are compared as
+    // they are.
     std::string name(base_name(image.file.path));
     auto before = builds_before_.find(name);
     auto after = builds_after_.find(name);
@@ -141,6 +148,8 @@ private:
         names.push_back(row.first);
       return names;
     };
+    // Equal names on both sides pair one to one. Otherwise nothing tells which of a group's
+    // functions is which, and the group is one row.
     if (names_of(group.before) == names_of(group.after)) {
       for (size_t i = 0; i < group.before.size(); i++)
         pairs_.push_back({.name = std::string(group.before[i].first),
@@ -186,6 +195,7 @@ private:
       const Pair& pair = pairs_[i];
       const Counted* row = pair.before ? pair.before : pair.after;
       const Profile& profile = pair.before ? before_.profile : after_.profile;
+      // Code of the same build cannot have moved.
       if ((pair.before && pair.after) || !row->key.is_named || is_of_one_build(*row, profile))
         continue;
       Only& same = only[name_left(pair.name)];
@@ -223,6 +233,7 @@ private:
       is_called[to_index(keys.back())] = true;
     }
     std::set<std::string> names;
+    // A name that is inlined at one place and called at another is no reason for a note.
     for (size_t i = 0; i < is_inlined.size(); i++)
       if (is_inlined[i])
         names.insert(of.names[i]);
@@ -235,6 +246,7 @@ private:
   void note_inlining() {
     std::set<std::string> inlined_before = only_inlined(before_);
     std::set<std::string> inlined_after = only_inlined(after_);
+    // Half of a row's own amount decides.
     auto is_inlined = [](const Counted* row) { return row && 2 * row->inlined > row->own; };
     auto is_called = [](const Counted* row) {
       return row && row->own > 0 && 2 * row->inlined <= row->own;
@@ -305,6 +317,8 @@ Blocks blocks_of(const ComparedProfile& compared, Per per) {
     uint64_t step = blocks.are_runs ? UINT64_MAX : std::max<uint64_t>(1, profile.time_step);
     first.push_back(blocks.seconds.size());
     first_step.push_back(time.begin / step);
+    // Blocks end at multiples of the step on the profile's clock, as the steps of its samples
+    // do, so the first and the last may be shorter.
     for (uint64_t at = time.begin;;) {
       uint64_t end = at - at % step > UINT64_MAX - step ? UINT64_MAX : at - at % step + step;
       end = std::min(end, time.end);
@@ -317,6 +331,8 @@ Blocks blocks_of(const ComparedProfile& compared, Per per) {
   first.push_back(blocks.seconds.size());
   blocks.samples.resize(blocks.seconds.size());
   for (const SampleCount& sample : profile.samples) {
+    // Steps outside of the recording's time, as of a damaged one, go to its first or last
+    // block.
     size_t run = std::min<size_t>(sample.recording, runs - 1);
     size_t last = first[run + 1] - 1;
     uint64_t step = sample.step - std::min<uint64_t>(sample.step, first_step[run]);
@@ -335,6 +351,7 @@ RowNames::RowNames(Kind kind, const Profile& before, const Profile& after) : kin
 
 void RowNames::note_namesakes(const Profile& profile) {
   FrameKeys keys(profile, kind_);
+  // Functions that no sample passed through would add places to names that need none.
   std::vector<bool> is_sampled(keys.size());
   for (LocationId location : profile.stack_locations)
     for (KeyId key : keys.of(location))

@@ -78,6 +78,8 @@ size_t Comparer::judge(std::span<DifferenceRow*> rows) const {
   std::vector<DifferenceRow*> compared;
   std::vector<double> chances;
   std::vector<double> sizes;
+  // Too few samples, or no variance: the row gets no verdict, and takes no part of the chance
+  // to err.
   for (DifferenceRow* row : rows) {
     if (row->samples < kLeastSamples || row->change.freedom == 0)
       continue;
@@ -97,10 +99,15 @@ void Comparer::judge(DifferenceRow& row, double corrected, double part) const {
   double level = 1 - options_.confidence;
   row.corrected_chance = corrected;
   row.least_seen = std::numeric_limits<double>::infinity();
+  // A change that is `errors` standard errors large would be seen four times of five at the
+  // row's level.
   double errors = student_limit(level * part, row.change.freedom) + kPowerLimit;
   if (row.before.value > 0)
     row.least_seen = errors * row.change.error / row.before.value;
   bool is_uneven = row.change.error >= kUneven * row.random_error;
+  // A change smaller than the row itself would have been seen, so its absence says something.
+  // Otherwise it was unevenness that hid it, if random samples would have shown it, or too few
+  // samples.
   if (corrected <= level)
     row.verdict = row.change.value > 0 ? Verdict::kDearer : Verdict::kCheaper;
   else if (row.least_seen < 1)
@@ -128,6 +135,8 @@ DifferenceRow Comparer::compare(std::span<const double> before, std::span<const 
   double base_after = sum_of(bases_after_);
   double amount_before = sum_of(before);
   double amount_after = sum_of(after);
+  // Blocks may agree by accident, so no variance is below that of samples drawn at random. For
+  // that both sides are pooled, as if nothing had changed.
   double pooled = (amount_before + amount_after) / (base_before + base_after);
   double least_before = least_variance(pooled, before_, base_before);
   double least_after = least_variance(pooled, after_, base_after);

@@ -35,6 +35,8 @@ struct TreeSide {
 // A key a pair, and one for each name that no sample counts for.
 std::vector<ViewKey> share_keys(const Pairs& pairs, TreeSide& before, TreeSide& after) {
   std::vector<ViewKey> keys;
+  // Names without a pair belong to functions that samples do not count for: they keep a key of
+  // their own, so that no two of them merge.
   auto share = [&](TreeSide& side, std::vector<std::string_view> Pair::*names) {
     std::map<std::string_view, uint32_t> pair_of;
     for (size_t i = 0; i < pairs.pairs.size(); i++)
@@ -91,6 +93,7 @@ public:
       path.clear();
       side.frames.append(profile.stack(StackId{static_cast<uint32_t>(stack)}), path);
       uint32_t node = 0;
+      // A stack that leaves the tree counts for the deepest node that is in it.
       for (size_t i = path.size(); i-- > 0;) {
         auto child = children_.find(Edge{node, side.keys[to_index(path[i])]});
         if (child == children_.end())
@@ -131,6 +134,8 @@ void count_side(const CallTree& tree, const Paths& paths, TreeSide& side) {
 // Gives the rows of a tree their verdicts. Callers come before what they call.
 size_t judge_tree(std::vector<DifferenceRow>& rows, const Paths& paths,
                   const Comparer& comparer) {
+  // A node that has nearly all of its caller says nothing new: it takes the caller's verdict,
+  // and does not use up a part of the chance to err.
   auto has_nearly_all = [](const Rate& of, const Rate& caller) {
     return of.value >= kNearlyAll * caller.value;
   };
@@ -169,6 +174,7 @@ Difference with_nodes(Difference difference, const std::vector<bool>& is_kept) {
 
 Difference difference_tree(const ComparedProfile& before, const ComparedProfile& after,
                            DifferenceOptions options, const DifferenceTreeOptions& limits) {
+  // Nodes are compared by all that passed through them, not by their own samples only.
   options.is_of_totals = true;
   RowNames names(options.by.kind, before.profile, after.profile);
   Counts counts_before = counts_of(before, options, names);
@@ -178,6 +184,8 @@ Difference difference_tree(const ComparedProfile& before, const ComparedProfile&
   TreeSide side_after(counts_after);
   std::vector<ViewKey> keys = share_keys(pairs, side_before, side_after);
 
+  // Both profiles are put into one tree, so that limits apply to the sum and each node has both
+  // amounts.
   CallTree tree = common_tree(side_before, side_after, std::move(keys), limits);
   Paths paths(tree);
   count_side(tree, paths, side_before);
@@ -207,6 +215,7 @@ Difference changed_branches(Difference difference) {
   std::vector<bool> is_kept(parents.size());
   is_kept[0] = true;
   for (uint32_t i = 1; i < parents.size(); i++)
+    // Ancestors of a changed node are kept as the way to it.
     if (difference.rows[i - 1].is_significant())
       for (uint32_t node = i; !is_kept[node]; node = parents[node])
         is_kept[node] = true;

@@ -41,6 +41,8 @@ uint64_t hash_of(std::string_view text, uint64_t before) {
 // Two images have one hash if ImageNumbers takes them for the same file.
 uint64_t hash_of(const ProfileImage& image) {
   const RecordedImage& file = image.file;
+  // A build id says which file it is, whenever that was copied; only files without one are told
+  // apart by their time of change.
   std::string build_id = file.gnu_build_id + file.go_build_id;
   std::string numbers = fmt::format("{} {} {} {}", static_cast<int>(image.kind), file.size,
                                     build_id.empty() ? file.mtime_ns : 0, file.is_deleted);
@@ -89,6 +91,8 @@ public:
 
   KeyId of(const Location& location, const Frame& frame) {
     bool is_named = frame.source != FrameSource::kCallFrames;
+    // Functions and lines without a name still have the begin of their code to be told apart
+    // by, from the call frame information; other dimensions know nothing of them.
     if (!is_named && kind_ != Kind::kFunction && kind_ != Kind::kLine)
       return of_unnamed(location);
     const Function& function = profile_.functions[to_index(frame.function)];
@@ -97,6 +101,8 @@ public:
         .image = image, .is_named = is_named, .is_kernel = profile_.is_kernel(location)};
     switch (kind_) {
       case Kind::kFunction:
+        // Namesakes in one image are told apart by home_of(): the number of the function would
+        // split one whose lines come from several files.
         return number_function(
             {static_cast<uint32_t>(function.name), image, 0, home_number(frame)}, frame, key);
       case Kind::kLine:
@@ -133,6 +139,8 @@ public:
     }
     if (kind_ == Kind::kAddress || kind_ == Kind::kModule)
       return of_code(location, key);
+    // Code without a name would else be as many entries as there are addresses: it is put
+    // together by the reason, and the file if that is at fault.
     std::string group = unnamed_group(location.unnamed, profile_.images[image]);
     if (kind_ == Kind::kPackage)
       group = module_text(image);
@@ -203,6 +211,8 @@ private:
   void describe(ViewKey& key, const Frame& frame) {
     const Function& function = profile_.functions[to_index(frame.function)];
     key.text = text_of(key);
+    // Identities are hashes of names, and not numbers of this profile: they must be equal in
+    // other profiles of the same code.
     uint64_t hash = hash_of(profile_.strings[function.name], image_hashes_[key.image]);
     key.function_identity = hash_of(home_of(profile_, function, frame.source), hash);
     key.identity = key.function_identity;
@@ -215,6 +225,7 @@ private:
   uint32_t home_number(const Frame& frame) {
     if (is_go(frame.source))
       return 0;
+    // One function may be named by two sources, and home_of() depends on which it is.
     uint64_t key = to_index(frame.function) * 2 + (frame.source == FrameSource::kGiven ? 1 : 0);
     auto [known, is_new] = home_numbers_.try_emplace(key);
     if (is_new)
@@ -395,6 +406,8 @@ ChosenKey FrameKeys::choose(const Profile& profile, const ViewKey& key) const {
   ChosenKey chosen{.text = key.text, .identity = key.identity};
   std::set<uint32_t> images;
   bool has_namesake_in_file = false;
+  // A place is added only as far as it tells the key from others of its text: the file, and
+  // within a file the source.
   for (const ViewKey& other : keys_) {
     if (other.text != key.text || other.identity == key.identity)
       continue;
@@ -420,6 +433,9 @@ void FrameKeys::append(std::span<const LocationId> stack, std::vector<KeyId>& ke
       if (!merges_neighbours_ || keys.size() == begin || keys.back() != key)
         keys.push_back(key);
 
+  // Entries such as the copying of memory say nothing about the kind of work. They count for
+  // the nearest caller with a kind, unless that is a part of the program that merely called
+  // them.
   auto is_other = [&](KeyId id) { return (*this)[id].category == Category::Kind::kOther; };
   auto caller =
       std::find_if_not(keys.begin() + static_cast<ptrdiff_t>(begin), keys.end(), is_other);
@@ -449,6 +465,8 @@ SampleKeys sample_keys(const Profile& profile, std::span<const SampleCount> samp
       result.keys.push_back({.text = text});
     return slot->second;
   };
+  // Texts are made once per distinct identity, and numbered by text, for different identities
+  // may have the same one.
   tsl::robin_map<std::array<uint64_t, 3>, KeyId, BytesHash> seen;
   for (const SampleCount& sample : samples) {
     auto identity = identity_of(sample, hosts, dimension.kind);
@@ -478,6 +496,7 @@ std::vector<SampleKeys> program_groups(const Profile& profile,
                                        std::span<const SampleCount> samples) {
   constexpr double kAlmostAll = 95;  // percent
   std::vector<ProfiledProgram> programs = find_programs(profile, samples, Hosts(profile));
+  // Groups would be noise if one program has nearly everything.
   uint64_t all = 0;
   for (const ProfiledProgram& program : programs)
     all += program.amount;

@@ -33,6 +33,8 @@ std::vector<ProfiledProcess> find_processes(const Profile& profile,
 
   std::vector<ProfiledProcess> processes;
   uint64_t most = 0;
+  // A process that ran several programs has the name that most of its samples have. The map
+  // puts those of one process together.
   for (const auto& [named, amount] : amounts) {
     auto [host, pid, comm] = named;
     if (processes.empty() || processes.back().host != host || processes.back().pid != pid) {

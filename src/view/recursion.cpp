@@ -21,6 +21,8 @@ void fold_repeats(std::vector<CallStep>& path, size_t length) {
         return false;
     return true;
   };
+  // Steps are moved to the front in place. A repeat adds its times to the steps before it, and
+  // leaves its place to them, so that the innermost one is kept.
   for (size_t at = 0; at < path.size();) {
     if (!is_repeat(at)) {
       path[kept++] = path[at++];
@@ -48,6 +50,7 @@ public:
     for (LocationId location : stack)
       for (KeyId key : keys_.of(location))
         steps_.push_back({.key = key, .place = place++});
+    // Cycles are looked for from the root, in the order of calls.
     std::ranges::reverse(steps_);
     folder_.fold(steps_);
     std::vector<bool> is_kept(place);
@@ -57,6 +60,7 @@ public:
     place = 0;
     for (LocationId location : stack) {
       size_t count = keys_.of(location).size();
+      // A location may be kept in part, for a cycle can end among its inlined functions.
       std::vector<bool> kept(is_kept.begin() + place, is_kept.begin() + place + count);
       place += static_cast<uint32_t>(count);
       if (std::ranges::all_of(kept, [](bool is) { return is; }))

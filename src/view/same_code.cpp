@@ -87,8 +87,11 @@ std::string name_across_builds(std::string_view name) {
       colons != name.npos && is_rust_hash(name.substr(colons + 2)))
     return std::string(name.substr(0, colons));
   std::string text = without_type_arguments(name);
+  // Names are cut from the end, part by part, as compilers append to them.
   bool has_closure = false;
   for (size_t dot = text.rfind('.'); dot != text.npos && dot > 0; dot = text.rfind('.')) {
+    // A number belongs to a clone's word before it, "isra.3", or is the number of a closure,
+    // "func2.1".
     std::string_view part = std::string_view(text).substr(dot + 1);
     size_t before = text.rfind('.', dot - 1);
     if (is_number(part) && before != text.npos && before > 0 &&
@@ -112,6 +115,7 @@ std::string name_without_package(std::string_view name) {
   size_t dot = name.find('.', begin);
   if (begin == 0 || dot == name.npos)
     return std::string(name);
+  // The init functions of packages are different code, whatever their names share.
   std::string_view rest = name.substr(dot);
   bool is_init = rest == ".init" || rest.starts_with(".init.") || rest.starts_with(".init (");
   return is_init ? std::string(name) : fmt::format("{}*{}", name.substr(0, begin), rest);

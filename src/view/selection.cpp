@@ -35,6 +35,8 @@ public:
       : profile_(profile), selection_(selection), keys_(profile, Dimension::Kind::kFunction) {
     for (const ViewKey& key : keys_.all())
       verdicts_.push_back(verdict_of(key));
+    // Own locations are decided before filtered() appends locations: those are parts of earlier
+    // ones, and not asked about.
     size_t count = profile.locations.size();
     if (!selection_.modules.empty())
       find_modules();
@@ -75,6 +77,8 @@ private:
 
   bool matches_any(const std::vector<FunctionChoice>& choices, const ViewKey& key) const {
     return std::ranges::any_of(choices, [&](const FunctionChoice& choice) {
+      // Making a label compares the key with all others, so it is tried only if the pattern
+      // begins with the name.
       return choice.matches(key) || (choice.begins_with(key.text + " (") &&
                                      choice.is_label(keys_.choose(profile_, key)));
     });
@@ -168,6 +172,8 @@ private:
     for (size_t i = first; i < location.frame_count; i++)
       if (verdicts_[to_index(keys[i])].is_shown && is_mine(location, i, keys_[keys[i]]))
         shown.push_back(profile_.frames[location.first_frame + i]);
+    // An unchanged location keeps its number, and with it its address; a copy is made only for
+    // the rest.
     if (shown.size() == location.frame_count)
       return id;
     if (shown.empty())
@@ -239,9 +245,11 @@ std::string Selection::to_string() const {
 void select(Profile& profile, const Selection& selection) {
   if (selection.keeps_all())
     return;
+  // Notes need the amounts of the whole recording after most samples are gone.
   profile.recorded_amounts.assign(profile.info.events.size(), 0);
   for (const SampleCount& sample : profile.samples)
     profile.recorded_amounts[sample.event] += profile.amount(sample);
+  // find_own() must see the stacks before frames are taken out of them.
   if (selection.is_mine)
     profile.own_code = selection.mine.empty() ? own_code_text(profile, find_own(profile))
                                               : std::string("functions that --mine matches");

@@ -38,6 +38,8 @@ double incomplete_beta(double a, double b, double x) {
     return x <= 0 ? 0 : 1;
   double front = std::exp(std::lgamma(a + b) - std::lgamma(a) - std::lgamma(b) +
                           a * std::log(x) + b * std::log1p(-x));
+  // The fraction converges fast only below the mean of the distribution: above it, the symmetry
+  // I_x(a, b) = 1 - I_1-x(b, a) is used.
   return x < (a + 1) / (a + b + 2) ? front * beta_fraction(a, b, x) / a
                                    : 1 - front * beta_fraction(b, a, 1 - x) / b;
 }
@@ -72,6 +74,7 @@ RateChange change_of(const Rate& before, const Rate& after) {
   if (before.freedom <= 0 || after.freedom <= 0 || variance <= 0)
     return change;
   change.error = std::sqrt(variance);
+  // The approximation of Welch and Satterthwaite.
   change.freedom = variance * variance /
                    (before.variance * before.variance / before.freedom +
                     after.variance * after.variance / after.freedom);
@@ -84,6 +87,8 @@ double student_chance(double t, double freedom) {
 }
 
 double student_limit(double chance, double freedom) {
+  // The limit has no closed form: it is enclosed by doubling, then halved to the precision of a
+  // double.
   double low = 0;
   double high = 1;
   constexpr double kFar = 1e12;
@@ -106,6 +111,8 @@ std::vector<double> holm_corrected(std::span<const double> chances,
   double left = std::accumulate(weights.begin(), weights.end(), 0.0);
   double largest = 0;
   for (size_t i : order) {
+    // The corrected chance never falls: a row is not significant if one with a smaller chance
+    // is not.
     largest = std::max(largest, std::min(1.0, chances[i] * left / weights[i]));
     corrected[i] = largest;
     left -= weights[i];

@@ -39,6 +39,8 @@ public:
       if (weight.total == 0)
         locations_.push_back(location);
       weight.total += amount;
+      // A key counts once per sample, however often it is in the stack: a recursive function
+      // has no more than the whole.
       for (KeyId key : keys_.of(location))
         if (std::exchange(last_sample_[to_index(key)], sample_number_) != sample_number_)
           totals_[to_index(key)].total += amount;
@@ -63,6 +65,8 @@ private:
       return;
     }
     weights_[to_index(stack.front())].self += amount;
+    // Where neighbours merge, append() also decides which entry a sample is charged to, so the
+    // whole path is needed; else the innermost frame is enough.
     path_.clear();
     if (keys_.merges_neighbours())
       keys_.append(stack, path_);
@@ -77,6 +81,7 @@ private:
     WaitFrames::Place place = waits_->find(stack);
     weights_[to_index(stack[place.location])].self += amount;
     KeyId waited = keys_.of(stack[place.location])[place.depth];
+    // The innermost function tells where in the kernel the thread waited.
     KeyId innermost = keys_.of(stack.front()).front();
     totals_[to_index(waited)].self += amount;
     totals_[to_index(waited)].samples += count;
@@ -126,6 +131,8 @@ private:
       std::span<const KeyId> keys = keys_.of(location);
       for (size_t depth = 0; depth < frames.size(); depth++) {
         Weight& weight = lines[{keys[depth], frames[depth].function, frames[depth].line}];
+        // Only the frame that samples are charged to has samples of its own; those it is
+        // inlined in were on the way.
         weight.self += depth == charged_depth(location) ? weights_[i].self : 0;
         weight.total += weights_[i].total;
         Total& total = totals_[to_index(keys[depth])];
@@ -170,6 +177,8 @@ public:
     for (LocationId location : stack)
       for (uint32_t inner : nodes_of(location))
         add_total(inner, amount);
+    // The node that ran may be none of those above: append() may charge a sample to another
+    // entry than that of its innermost frame.
     uint32_t ran = node_that_ran(stack);
     add_total(ran, amount);
     for (; ran != NestedTotal::kNoParent; ran = totals_[ran].parent) {
@@ -249,6 +258,7 @@ public:
 
   void add(const SampleCount& sample) {
     sample_number_++;
+    // An amount of 0 would list the key in `touched_` once a sample.
     uint64_t amount = profile_.amount(sample);
     if (amount == 0)
       return;
@@ -260,6 +270,8 @@ public:
   void end_program(size_t program) {
     for (KeyId key : touched_) {
       Share& share = shares_[to_index(key)];
+      // The program is compared with the best one before it; its own amount starts again at 0
+      // for the next.
       share.has_others |= share.most > 0;
       if (share.amount > share.most) {
         share.most = share.amount;
@@ -340,6 +352,8 @@ std::vector<std::string> programs_of_keys(const Profile& profile,
   if (groups.empty())
     return {};
   const SampleKeys& programs = groups.front();
+  // Program by program, one amount per key is enough: a table of keys by programs could have
+  // millions of entries.
   std::vector<std::vector<uint32_t>> of_program(programs.keys.size());
   for (uint32_t i = 0; i < samples.size(); i++)
     of_program[to_index(programs.ids[i])].push_back(i);
@@ -358,6 +372,7 @@ std::string hottest_line(const Profile& profile, const Total& total) {
   std::string_view file = profile.strings[profile.functions[to_index(total.function)].file];
   if (file.empty())
     return {};
+  // Builds of C have paths like "./malloc/./malloc.c": their "." and ".." only take room.
   std::string path = printable(std::filesystem::path(file).lexically_normal().native());
   return total.line == 0 ? path : fmt::format("{}:{}", path, total.line);
 }
