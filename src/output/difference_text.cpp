@@ -34,6 +34,7 @@ RateUnit unit_of(const Difference& difference) {
     return {1, is_run ? "" : "/s"};
   if (!is_run)
     return {1e6, "ms/s"};
+  // Seconds or milliseconds for the whole table, so that its columns compare.
   double most = 0;
   for (const DifferenceRow& row : difference.rows)
     most = std::max({most, row.before.value, row.after.value});
@@ -45,6 +46,7 @@ std::string percent_text(double share) {
   return fmt::format("{:.{}f} %", percent, percent < kNoDigitsFrom ? 1 : 0);
 }
 
+// Above that a percentage is harder to read than a factor.
 std::string relative_text(const DifferenceRow& row) {
   constexpr double kTimesFrom = 10;
   if (row.before.value <= 0 || row.after.value <= 0)
@@ -160,6 +162,8 @@ Table difference_table(const Difference& difference, size_t limit) {
 
 // The paths to what changed.
 Table tree_table(const Difference& difference, const Screen& screen) {
+  // Chains are joined after the branches without a change are gone, for only then have most
+  // nodes one child.
   Difference changed = with_joined_chains(changed_branches(difference));
   RateUnit unit = unit_of(difference);
   Table table = titled_table(difference);
@@ -268,6 +272,7 @@ std::string summary_text(const Difference& difference) {
     return "none: one file of a side does not tell what is more than noise";
   size_t more = 0;
   size_t less = 0;
+  // A row with its caller's verdict is no finding of its own.
   for (const DifferenceRow& row : difference.rows)
     if (row.is_significant() && !row.is_as_caller)
       (row.is_more() ? more : less)++;
@@ -277,6 +282,7 @@ std::string summary_text(const Difference& difference) {
   if (more + less == 0)
     return is_exact ? fmt::format("nothing changed, {}", compared)
                     : fmt::format("nothing changed by more than noise, {}", compared);
+  // Rows without a tree are sorted: the first significant one is the one that changed most.
   const DifferenceRow& most = *std::ranges::find_if(
       difference.rows, [](const DifferenceRow& row) { return row.is_significant(); });
   return fmt::format("{} {}, {} {}, {}; {}: {}, {}", more,

@@ -75,6 +75,7 @@ public:
   int32_t stack(StackId id) {
     int32_t prefix = kNoValue;
     std::span<const LocationId> locations = profile_.stack(id);
+    // The viewer's stacks are a tree by prefix, from the root: the outermost frame comes first.
     for (size_t i = locations.size(); i-- > 0;) {
       std::span<const KeyId> keys = functions_.of(locations[i]);
       for (size_t inner = keys.size(); inner-- > 0;)
@@ -94,6 +95,7 @@ private:
     std::span<const KeyId> keys = functions_.of(id);
     std::span<const KeyId> kinds = categories_.of(id);
     std::span<const Frame> frames = profile_.frames_of(location);
+    // Category 0 is "Other"; those of the profile follow.
     return {.function = static_cast<uint32_t>(to_index(keys[inner])),
             .line = inner < frames.size() ? frames[inner].line : 0,
             .depth = static_cast<uint32_t>(keys.size() - 1 - inner),
@@ -104,6 +106,7 @@ private:
 
   int32_t child(int32_t prefix, const FrameOfThread& frame) {
     int32_t row = frame_row(frame);
+    // A prefix of none is -2^31: as 32 bits it is no row.
     auto key =
         static_cast<uint64_t>(static_cast<uint32_t>(prefix)) << 32 | static_cast<uint32_t>(row);
     auto [known, is_new] = stacks_.try_emplace(key, row_number_of(stack_frames_.size()));
@@ -201,6 +204,7 @@ void FirefoxThread::write(JsonWriter& json) const {
     json.key(name);
     json.begin_object();
   };
+  // Tables are columns, one array each, in the names of the processed format.
   table("stackTable");
   write_integers(json, "prefix", stack_prefixes_);
   write_integers(json, "frame", stack_frames_);
@@ -274,6 +278,8 @@ public:
     json_.key("threads");
     json_.begin_array();
     bool is_first = true;
+    // A thread's tables are made when it is written, and freed after that: only one thread's
+    // are in memory.
     for (const ThreadSamples& thread : samples_by_thread(profile_)) {
       write_thread(thread, is_first);
       is_first = false;
@@ -338,6 +344,7 @@ private:
     json_.field("chartLabel", "{marker.data.name}");
     json_.key("display");
     json_.begin_array();
+    // The schema names the places where the markers of losses are shown.
     for (const char* place : {"marker-chart", "marker-table", "timeline-overview"})
       json_.value(place);
     json_.end_array();
@@ -393,6 +400,7 @@ private:
     json_.field("isMainThread", thread.pid == thread.tid);
     json_.field("pid", fmt::format("{}", thread.pid));
     json_.field("tid", thread.tid);
+    // The samples fill the tables, and so come before them.
     write_samples(thread, tables);
     write_markers(is_first, tables);
     tables.write(json_);
@@ -427,6 +435,7 @@ private:
 
   void write_markers(bool has_losses, FirefoxThread& tables) {
     constexpr int32_t kInterval = 1;
+    // Losses are of CPUs, not of threads: the first thread shows them.
     size_t count = has_losses ? profile_.losses.size() : 0;
     json_.key("markers");
     json_.begin_object();

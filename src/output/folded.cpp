@@ -25,7 +25,9 @@ constexpr std::string_view kKernelMark = kMarks[0];
 
 std::string safe(std::string_view name) {
   std::string text = printable(name);
+  // Semicolons separate frames; flamegraph.pl has no way to quote them.
   std::ranges::replace(text, ';', ':');
+  // The last bracket is written as \x5d, as printable() writes other bytes.
   if (std::ranges::any_of(kMarks, [&](auto mark) { return text.ends_with(mark); }))
     text.replace(text.size() - 1, 1, "\\x5d");
   return text;
@@ -52,6 +54,8 @@ public:
   void write(const Write& write) const {
     std::string text;
     bool is_read = true;
+    // Equal lines are neighbours after sorting, and become one. Two stacks of different
+    // locations may be the same text.
     for (size_t i = 0; i < lines_.size() && is_read;) {
       uint64_t amount = 0;
       size_t first = i;
@@ -117,6 +121,7 @@ private:
     std::vector<uint32_t> sequence;
     SequenceNumbers<uint32_t> lines;
     for (const SampleCount& sample : profile_.samples) {
+      // A stack's sequence is numbered once, however many samples have it.
       uint32_t& number = stack_number[to_index(sample.stack)];
       if (number == UINT32_MAX) {
         sequence.clear();
@@ -124,6 +129,7 @@ private:
           sequence.push_back(shown_as_[to_index(location)]);
         number = stacks.number(sequence);
       }
+      // Idle threads are told apart by the name of the thread: lines have no other place.
       bool is_idle = profile_.strings[sample.state] == kIdleThread;
       uint32_t comm = text_id(safe(profile_.strings[sample.comm]) +
                               (is_idle ? fmt::format(" [{}]", kIdleThread) : ""));
@@ -163,6 +169,8 @@ private:
     auto is_shown_alike = [this](LocationId one, LocationId other) {
       return shown_as_[to_index(one)] == shown_as_[to_index(other)];
     };
+    // Skips what both have in common without looking at texts: sorted neighbours share most of
+    // their stack.
     while (a.comm == b.comm && !stack_a.empty() && !stack_b.empty() &&
            is_shown_alike(stack_a.back(), stack_b.back())) {
       stack_a = stack_a.first(stack_a.size() - 1);
@@ -174,12 +182,15 @@ private:
       left.next();
       right.next();
     }
+    // The shorter line is a beginning of the other, and sorts first.
     if (!left.has_more() || !right.has_more())
       return int{left.has_more()} - int{right.has_more()};
     std::string_view first = texts_[left.get()];
     std::string_view second = texts_[right.get()];
     left.next();
     right.next();
+    // One frame's text may be a beginning of the other's: then the byte behind it decides,
+    // which may be a semicolon or the line's end.
     size_t common = std::min(first.size(), second.size());
     if (int order = first.substr(0, common).compare(second.substr(0, common)); order != 0)
       return order;
@@ -250,6 +261,8 @@ bool write_folded_difference(const Profile& before, const Profile& after, double
   };
   // Both are sorted: what comes before a stack is in the one alone.
   auto write_until = [&](std::optional<std::string_view> stack) {
+    // Lines of `after` ask for their stack in turn, so one pass through `text` finds the
+    // amounts before.
     while (is_read && !left.empty()) {
       FoldedLine line = first_line(left);
       if (stack && line.stack > *stack)

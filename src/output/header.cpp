@@ -33,6 +33,7 @@ std::string utc_time(uint64_t realtime_ns) {
   auto time = static_cast<std::time_t>(realtime_ns / 1'000'000'000);
   std::tm parts{};
   std::array<char, 64> text{};  // a year of 64 bits of seconds has 12 digits
+  // Years beyond those of std::tm, as a damaged recording may have.
   if (!gmtime_r(&time, &parts))
     return "?";
   size_t size = std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
@@ -63,6 +64,7 @@ std::string list_programs(const Profile& profile, const Hosts& hosts, size_t lim
 std::string list_processes(const Profile& profile, size_t limit) {
   Hosts hosts(profile);
   std::vector<ProfiledProcess> processes = find_processes(profile, profile.samples, hosts);
+  // Too many processes: those of one program are put together before any are left out.
   if (processes.size() > limit)
     return list_programs(profile, hosts, limit);
   uint64_t total = profile.total_amount();
@@ -112,6 +114,8 @@ std::string list_states(const Profile& profile) {
 std::string goroutine_counts(const Profile& profile) {
   constexpr double kAll = 0.95;  // looks come a little late
   double seconds_in_all = seconds(profile.duration_ns);
+  // Looks were due at each tick; only with all samples of one recording does the quotient say
+  // how many goroutines each look found.
   double looks = seconds_in_all * static_cast<double>(profile.event().frequency);
   if (profile.event().name != kWallEvent || looks < 1 || !profile.filter.empty() ||
       profile.recordings.size() > 1)
@@ -168,6 +172,7 @@ std::string when_lost(const Profile& profile, uint64_t CpuCounts::*what) {
   uint64_t end = 0;
   std::set<uint32_t> cpus;
   for (const Loss& loss : profile.losses) {
+    // Losses are kept by interval and CPU: those of other kinds say nothing about this one.
     if (loss.counts.*what == 0)
       continue;
     begin = std::min(begin, loss.begin);
@@ -204,6 +209,8 @@ std::string make_unsampled(const Profile& profile) {
     return {};
   uint64_t charged = profile.stats.charged_ns;
   auto amount = static_cast<uint64_t>(std::abs(*unsampled));
+  // More was charged than sampled: the rest ran between ticks. A small excess is chance, and
+  // says nothing.
   if (*unsampled > 0)
     return fmt::format(
         "unsampled  {:.2f} s ({:.1f} %) of {:.2f} s that the kernel charged has no sample: "
@@ -226,6 +233,7 @@ std::string make_loss(const Profile& profile) {
   uint64_t throttled = stats.sum_of(&CpuCounts::throttled_ns);
   uint64_t lost_ns = stats.sum_of(&CpuCounts::lost_ns);
   std::string text;
+  // Lost samples were taken as well, so that the share is of all that were.
   uint64_t taken = stats.samples + stats.lost_samples;
   if (stats.lost_samples > 0)
     text += fmt::format("lost       {} of {} samples ({:.1f} %){}{}\n",
@@ -342,6 +350,8 @@ std::vector<double> load_of(const Profile& profile, uint64_t part) {
   size_t count = profile.duration_ns / part;
   if (count < 2)
     return {};
+  // One part more than is shown, for the time that is left at the end: it is added to the last
+  // part, which is so much longer.
   std::vector<double> cpus = profile.timelines[0].parts(count + 1, (count + 1) * part);
   cpus[count - 1] += cpus[count];
   cpus.pop_back();
@@ -355,6 +365,7 @@ std::vector<double> load_of(const Profile& profile, uint64_t part) {
 // "load       ▁▃▇█▂  each 250 ms, 0.20 to 1.90 CPUs"; empty where time tells nothing.
 std::string make_load(const Profile& profile, const Screen& screen) {
   constexpr size_t kTextWidth = 50;
+  // The bars get what the text beside them leaves of the line.
   size_t room =
       screen.has_width() ? screen.width - std::min(screen.width, kTextWidth - 1) : kMaxParts;
   if (profile.timelines.empty() || !profile.measures_cpu_time())
@@ -501,6 +512,7 @@ std::string headline(const Profile& profile, const Amounts& amounts, bool has_ev
 
 std::string make_headline(const Profile& profile, const Amounts& amounts, size_t width) {
   std::string text = headline(profile, amounts, /*has_event=*/true);
+  // The event's name goes first: CPU time says as much.
   if (display_width(text) <= width || !profile.measures_cpu_time())
     return text;
   return headline(profile, amounts, /*has_event=*/false);
@@ -569,6 +581,7 @@ std::string make_known_note(const Profile& profile) {
 
 std::string make_notes(const Profile& profile, bool is_verbose, size_t top,
                        const Screen& screen) {
+  // Damage comes first: it may be the reason for all that follows.
   std::string text;
   for (const std::string& what : profile.damage)
     text += fmt::format("damaged    {}\n", what);
@@ -580,6 +593,7 @@ std::string make_notes(const Profile& profile, bool is_verbose, size_t top,
     text += fmt::format("labels     {}\n", list_labels(profile));
   text += is_verbose ? make_stack_note(profile) + make_source_note(profile)
                      : make_unnamed_line(profile);
+  // Lines so far are prose, and wrapped; the tables of -v have columns, and are not.
   text = wrapped_lines(text, screen);
   if (!is_verbose)
     return text;

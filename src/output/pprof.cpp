@@ -58,6 +58,7 @@ uint32_t most_sampled_process(const Profile& profile) {
   tsl::robin_map<uint32_t, uint64_t, BytesHash> counts;
   uint32_t most = 0;
   for (const SampleCount& sample : profile.samples) {
+    // Amounts of different events have no common unit, but their numbers of samples have.
     counts[sample.pid] += is_of_one_event(profile) ? profile.amount(sample) : sample.count;
     if (counts[sample.pid] > counts[most])
       most = sample.pid;
@@ -136,6 +137,7 @@ const GoProfileTypes* find_go_profile(std::span<const RecordedEvent> events) {
 std::vector<uint32_t> order_of(std::span<const RecordedEvent> events) {
   std::vector<uint32_t> order;
   const GoProfileTypes* of_go = find_go_profile(events);
+  // The order is by name: the profile may have been read from a file with another one.
   for (uint32_t i = 0; i < events.size(); i++) {
     auto event = of_go ? std::ranges::find(events, of_go->events[i], &RecordedEvent::name)
                        : events.begin() + i;
@@ -195,6 +197,8 @@ private:
       write_value_type(pprof_field::kSampleType, types[event]);
     write_value_type(pprof_field::kPeriodType, of_go_ ? of_go_->period : types.front());
     const RecordedEvent& first = profile_.info.events.front();
+    // The period of an event with a unit of its own is kept as it was read; that of others is
+    // nanoseconds or events.
     out_.add_int64(pprof_field::kPeriod,
                    signed_of(first.unit.empty() ? profile_.period() : first.period));
     out_.add_int64(pprof_field::kDefaultSampleType, string(types.front().type));
@@ -226,6 +230,8 @@ private:
   void write_mapping(MappingId id) {
     const Mapping& mapping = profile_.mappings[to_index(id)];
     const RecordedImage& file = profile_.image_of(id).file;
+    // Flags tell pprof what it need not look up itself: a mapping without functions is
+    // symbolized by it.
     const Named& named = named_[to_index(id)];
     mapping_numbers_[to_index(id)] = ++mapping_count_;
     protozero::pbf_writer out(out_, pprof_field::kMapping);
@@ -251,10 +257,13 @@ private:
       out.add_uint64(pprof_field::kLocationId, i + 1);
       out.add_uint64(pprof_field::kLocationMapping,
                      mapping_numbers_[to_index(location.mapping)]);
+      // Locations that stand for no code keep a number in the address, which is none.
       if (!is_no_code(location.unnamed))
         out.add_uint64(pprof_field::kAddress, location.call_of(address));
       for (const Frame& frame : profile_.frames_of(location))
         write_line(out, to_index(frame.function) + 1, frame.line);
+      // Code without a name in a mapping without any names is left to pprof, which may have the
+      // file. In others pprof would not look, so a function stands for the reason.
       bool may_be_named_later =
           location.mapping != kNoMapping && !named_[to_index(location.mapping)].functions;
       if (location.frame_count == 0 && !may_be_named_later)
@@ -281,6 +290,8 @@ private:
   }
 
   void write_functions() {
+    // Ids of functions are their numbers plus 1; those of reasons follow, as reason_function()
+    // promised.
     for (size_t i = 0; i < profile_.functions.size(); i++) {
       const Function& function = profile_.functions[i];
       write_function(i + 1, string(profile_.strings[function.name]),
@@ -303,11 +314,13 @@ private:
 
   // One for each of the sample types: 0 for events that it is no sample of.
   void set_values(const SampleCount& sample, std::vector<int64_t>& values) const {
+    // The period turns amounts into the units of the value types.
     int64_t value = scaled(profile_.amount(sample) * profile_.period(sample.event), sample);
     if (has_counts(profile_)) {
       values = {scaled(sample.count, sample), value};
       return;
     }
+    // Called once for each event of the same place: the other values stay.
     values.resize(order_.size(), 0);
     values[static_cast<size_t>(std::ranges::find(order_, sample.event) - order_.begin())] +=
         value;
@@ -359,6 +372,7 @@ private:
       write_text(out, "waker", profile_.strings[sample.waker]);
       for (const ProfileLabel& label : profile_.label_sets[sample.label_set])
         write_own_label(out, profile_.strings[label.key], profile_.strings[label.value]);
+      // The message must be complete before its bytes are handed on.
       out.commit();
       flush(kStep);
     }
@@ -473,6 +487,8 @@ void write_pprof(const Profile& profile, const Write& write) {
 
 void write_pprof_difference(const Profile& before, const Profile& after, double scale,
                             const Write& write) {
+  // Merging both makes one table of strings, functions and locations. The recordings' numbers,
+  // 0 and 1, keep the sides apart.
   AccumulatedProfile both(AccumulatedProfile::kNoLimits);
   both.add(before, 0);
   both.add(after, 1);

@@ -169,6 +169,7 @@ private:
       if (key.is_named && key.line != 0)
         lines.push_back({function_of(key), total});
     }
+    // A stable sort keeps the hottest lines of a function first.
     std::ranges::stable_sort(lines, {}, [](const auto& line) { return line.first; });
     return lines;
   }
@@ -196,6 +197,7 @@ private:
   void write_functions() {
     FrameKeys keys(profile_, Dimension::Kind::kFunction);
     LinesOf lines = find_lines(FrameKeys(profile_, Dimension::Kind::kLine));
+    // --top 0, and none, keep all functions.
     size_t top = options_.top.value_or(0);
     size_t count = 0;
     json_.key("functions");
@@ -222,6 +224,7 @@ private:
                options_.depth == UINT32_MAX ? kMaxDepth : options_.depth);
     json_.key("tree");
     size_t open = 0;  // nodes that are not ended yet
+    // Nodes are in preorder: those that are not ancestors of the next node end before it.
     for (const CallNode& node : tree.nodes) {
       for (; open > node.depth; open--)
         end_node();

@@ -136,6 +136,7 @@ private:
     for (size_t i = 0; i < nodes.size();) {
       const CallNode& node = nodes[i];
       double width = scale * static_cast<double>(node.total);
+      // A subtree that is too narrow, or too deep, is left out whole: its nodes are no wider.
       if ((i > 0 && width < kLeastWidth) || node.depth >= kMaxRows) {
         left_out_ += node.size;
         i += node.size;
@@ -144,6 +145,7 @@ private:
       next_x.resize(node.depth + 2, kMargin);
       double x = next_x[node.depth];
       next_x[node.depth] = x + width;
+      // Children begin where their parent does, and are laid side by side.
       next_x[node.depth + 1] = x;
       boxes_.push_back({i, x, width});
       rows_ = std::max(rows_, node.depth + 1);
@@ -178,6 +180,7 @@ private:
     double y = top_ + kRowHeight * (rows_ - 1 - node.depth);
     std::string colour =
         is_root ? "#ddd" : colour_of(kind_of(tree_.key_of(node)), shade_of(name));
+    // A gap between neighbours; a box is never narrower than can be drawn.
     svg_ += fmt::format(
         "<g><title>{}: {} {}, {} %</title><rect x=\"{:.1f}\" y=\"{:.0f}\" width=\"{:.1f}\" "
         "height=\"{:.0f}\" fill=\"{}\"/>",
@@ -186,6 +189,7 @@ private:
         kRowHeight - 1, colour);
     constexpr double kPadding = 3;
     auto room = static_cast<size_t>(std::max(box.width - 2 * kPadding, 0.0) / kCharacterWidth);
+    // Two letters of a name say nothing.
     if (room >= 3)
       svg_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.0f}\">{}</text>", box.x + kPadding,
                           y + kRowHeight - 5, escaped(cut_name(name, room)));

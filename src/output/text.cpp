@@ -70,6 +70,8 @@ void sort_lines(std::vector<Line>& lines, SortBy sort) {
 std::vector<Line> lines_of_frames(const Profile& profile, const FrameKeys& keys,
                                   std::span<const SampleCount> samples, bool is_flat) {
   std::vector<Line> lines;
+  // Programs get the charge that other tools have; people are shown what waited, not the
+  // kernel's code for waiting.
   Charge charge = is_flat ? Charge::kInnermost : charge_for_people(profile);
   for (const Total& total : frame_totals(profile, samples, keys, charge)) {
     const ViewKey& key = keys[total.key];
@@ -129,6 +131,8 @@ public:
 
   std::vector<Line> of(const std::vector<uint32_t>& samples, SortBy sort) const {
     std::vector<Line> lines;
+    // Keys of samples are numbered once for all samples; totals of frames have to be counted
+    // for just these.
     if (samples_) {
       lines = lines_of_samples(profile_, *samples_, samples);
     } else {
@@ -202,6 +206,7 @@ void append_row(const Line& line, const Amounts& amounts, Table& table,
                     {amounts.text(line.self)},
                     {amounts.percent_text(line.total), heat_of(total)},
                     {amounts.text(line.total)}};
+  // Table has no columns of numbers that may be absent, so its title tells whether it has them.
   if (table.columns[kCountColumn].title == kCountTitle)
     row.insert(row.begin() + kCountColumn, {std::to_string(line.samples)});
   for (const std::string& name : outer)
@@ -271,6 +276,7 @@ public:
     within_.resize(totals_.size() + 1);
     for (uint32_t i = 0; i < totals_.size(); i++)
       within_[totals_[i].parent + 1].push_back(i);  // NestedTotal::kNoParent + 1 is 0
+    // Places are those of the last dimension alone: a package has no hottest line.
     const FrameKeys& innermost = nesting.frames.back();
     if (innermost.has_places())
       for (const Total& total : frame_totals(nesting.profile, some, innermost))
@@ -330,6 +336,8 @@ size_t append_nested(const Nesting& nesting, const std::vector<uint32_t>& sample
   size_t level = path.size();
   const ViewOptions& options = nesting.options;
   size_t limit = level == 0 ? nesting.limits.outer : nesting.limits.inner;
+  // Dimensions of frames are counted together, frame by frame: below, each sample has one key,
+  // which would be that of its leaf.
   if (level == nesting.outer.size() && !nesting.frames.empty())
     return FrameRows(nesting, samples).append(NestedTotal::kNoParent, 0, path, table);
   if (level == nesting.outer.size()) {
@@ -351,6 +359,7 @@ size_t append_nested(const Nesting& nesting, const std::vector<uint32_t>& sample
       line.total += nesting.profile.amount(nesting.profile.samples[sample]);
       line.samples += nesting.profile.samples[sample].count;
     }
+    // Samples are wholly of one thread or CPU: nothing of them is in another's code.
     line.self = line.total;
   }
   sort_lines(lines, order_of(options.by[level], options.sort));
@@ -472,6 +481,7 @@ CallTree make_tree(const Profile& profile, const ViewOptions& options,
     default:
       break;
   }
+  // Only here do groups count: trees around a function begin with it.
   Direction direction =
       options.view == View::kInverted ? Direction::kFromLeaf : Direction::kFromRoot;
   // The largest paths of the summary tell little of how deep a recursion was.
@@ -502,6 +512,7 @@ size_t most_calls(const ViewOptions& options, bool is_for_people) {
 // which may be few.
 CallTree shown_tree(const CallTree& tree, const ViewOptions& options, const Amounts& amounts,
                     bool is_for_people = true) {
+  // The user's percentage is of the tree, pruned() takes an amount.
   double percent_of_all =
       options.least_percent * amounts.percent(tree.nodes[0].total) / kPercent;
   CallTree shown = pruned(tree, amounts.least(percent_of_all), options.depth);
@@ -551,6 +562,7 @@ std::string tree_view(const Profile& profile, const ViewOptions& options,
                       const Amounts& amounts) {
   CallTree whole = make_tree(profile, options);
   CallTree tree = shown_tree(whole, options, amounts);
+  // `tree` has the root besides the calls, so it is larger than the limit if that has cut it.
   bool is_cut = tree.nodes.size() > most_calls(options, /*is_for_people=*/true);
   std::string text =
       is_around(options.view) ? around_headline(profile, whole, options, amounts) : "";
@@ -584,6 +596,8 @@ Room room_of(const ViewOptions& options, size_t used_lines) {
   constexpr size_t kTitles = 7;
   constexpr size_t kLeastRows = 4;
   constexpr size_t kLeastPaths = 3;
+  // The table has three fifths of the room, and the paths what it leaves; on a small screen
+  // both have their least, and the top scrolls away.
   size_t free = options.screen.height - std::min(options.screen.height, used_lines + kTitles);
   size_t rows = std::clamp(free * 3 / 5, kLeastRows, kDefaultRows);
   return {rows, std::clamp(free - std::min(free, rows), kLeastPaths, kDefaultRows)};
@@ -608,6 +622,8 @@ std::string summary_view(const Profile& profile, const ViewOptions& options,
   text += count_line(limit, all, options.by.empty() ? "functions" : "rows");
   if (!options.by.empty())
     return text;
+  // Chains are joined before the largest paths are chosen: their calls would take the rows of
+  // other paths.
   CallTree tree = with_joined_chains(shown_tree(make_tree(profile, options), options, amounts));
   CallTree shown = largest(tree, room.paths);
   if (shown.nodes.size() > 1)
@@ -659,6 +675,7 @@ std::string make_text(const Profile& profile, const ViewOptions& options) {
       make_header(profile, amounts, shows_all ? SIZE_MAX : kMaxProcessesShown, options.screen);
   std::string notes = make_notes(profile, options.is_verbose,
                                  limit_of(options.top, kDefaultRows), options.screen);
+  // Notes are made first, for the view has to leave room for them.
   std::string text =
       header + '\n' +
       view_text(profile, options, amounts, count_lines(header) + count_lines(notes) + 1);
@@ -667,6 +684,7 @@ std::string make_text(const Profile& profile, const ViewOptions& options) {
 
 // Rows without numbers, for a file of rows has no other place.
 void append_damage(const Profile& profile, Table& table) {
+  // The damage is told in the column of names, which each reader shows.
   auto names = std::ranges::find_if(table.columns, [](const Table::Column& column) {
     return column.kind == Table::Kind::kName || column.kind == Table::Kind::kFunction;
   });

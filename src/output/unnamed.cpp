@@ -81,9 +81,11 @@ FrameCounts count_frames(const Profile& profile, StackPart part) {
   FrameCounts counts;
   for (size_t i = 0; i < visits.size(); i++) {
     const Location& location = profile.locations[i];
+    // A location for frames that were left out is no code, with or without a name.
     if (profile.is_kernel(location) != (part == StackPart::kKernel) || visits[i] == 0 ||
         location.unnamed == Unnamed::kLeftOut)
       continue;
+    // Inlined functions are frames as well.
     counts.frames += visits[i] * std::max(location.frame_count, 1u);
     uint32_t image = profile.mappings[to_index(location.mapping)].image;
     if (profile.is_named(location)) {
@@ -112,6 +114,7 @@ std::string remedy_in(const Profile& profile, const FrameCounts& counts,
                       FrameCounts::Group group) {
   const ProfileImage& image = profile.images[group.image];
   bool has_names = counts.named_images.contains(group.image);
+  // A library has names for what it exports only, so that "stripped" alone would look wrong.
   if (group.reason == Unnamed::kStripped && has_names)
     return fmt::format(
         "names only what it exports: install {}, or see --debug-dir",
@@ -194,6 +197,7 @@ std::string make_unnamed_note(const Profile& profile, StackPart part, size_t top
 std::string make_unnamed_line(const Profile& profile) {
   std::map<std::pair<std::string, std::string>, uint64_t> amounts;  // by name and remedy
   uint64_t unnamed = 0;
+  // By leaf: a frame without a name further out changes no function's own time.
   for (const SampleCount& sample : profile.samples) {
     std::span<const LocationId> stack = profile.stack(sample.stack);
     if (stack.empty())
