@@ -54,7 +54,8 @@ bool is_label_plumbing(const ViewKey& key) {
 }
 
 Look box_of(const Profile& profile, const CallTree& tree, uint32_t node) {
-  // The first below it is the largest that it calls.
+  // Frames of runtime/pprof only set labels around the code that decides the colour. The first
+  // node below one is the largest that it calls.
   while (is_label_plumbing(tree.key_of(tree.nodes[node])) && tree.nodes[node].size > 1)
     node++;
   const ViewKey& key = tree.key_of(tree.nodes[node]);
@@ -82,6 +83,7 @@ public:
         amounts_(profile_, answer.selected->recorded, answer.selected->recorded) {}
 
   Grid draw() && {
+    // Later parts are drawn over earlier ones: the overlay comes last.
     draw_title();
     draw_tabs();
     if (layout_.timeline != 0)
@@ -119,6 +121,7 @@ private:
   void draw_title() {
     grid_.fill(0, Look::kBar);
     const Selected& selected = *answer_.selected;
+    // A third of the line at the most: the figures matter more than a long file name.
     size_t x = grid_.write(1, 0, cut_in_middle(state_.title, width() / 3 - 1), Look::kActive);
     std::string what = with_unit(selected.total);
     if (selected.total != selected.recorded)
@@ -154,6 +157,7 @@ private:
                       cut_at_end(selected.shortcomings, width() - std::min(width(), x + 2)),
                       Look::kWarning);
     std::vector<std::string> words = words_of(answer_.query, profile_.time_step);
+    // A filter of the command line is not in the words of the query.
     if (!profile_.filter.empty() && answer_.query.selection.keeps_all())
       words.insert(words.begin(), printable(profile_.filter));
     grid_.write(x + 2, 0, cut_at_end(joined(words, ", "), width() - std::min(width(), x + 3)),
@@ -169,6 +173,7 @@ private:
       grid_.write(tabs[i].begin, 1, fmt::format("{} {}", i + 1, name_of(page)), look,
                   tabs[i].end);
     }
+    // Changes the meaning of all figures, so it stands in each page.
     size_t x = tabs.back().end + 2;
     if (answer_.query.by != Dimension::Kind::kFunction)
       x = 1 + grid_.write(x, 1, "by " + to_string(Dimension{.kind = answer_.query.by}),
@@ -180,6 +185,7 @@ private:
   // Load over time; what of it is shown is told apart.
   void draw_timeline() {
     uint32_t count = step_count(answer_);
+    // One height for the whole recording, and not for the part that is chosen.
     std::vector<double> columns = spread(answer_.selected->load, 1, count, width());
     double most = std::ranges::max(columns);
     Steps time = state_.query.time;
@@ -191,6 +197,7 @@ private:
     }
     if (state_.overlay != Overlay::kTime)
       return;
+    // The edge that keys move is marked.
     uint64_t edge = state_.is_begin_moved ? time.begin : std::min(time.end, count) - 1;
     size_t x = std::min(edge * width() / count, width() - 1);
     grid_.select(layout_.timeline, x, x + 1);
@@ -228,11 +235,13 @@ private:
     constexpr size_t kEnough = 60;       // columns for amounts besides shares
     constexpr size_t kEnoughPlace = 90;  // and for places
     bool has_amounts = width() >= kEnough;
+    // Columns end at these, for numbers are aligned at the right.
     const size_t self = 8;
     const size_t self_amount = has_amounts ? self + 10 : self;
     const size_t total = self_amount + 9;
     const size_t total_amount = has_amounts ? total + 10 : total;
     size_t name = total_amount + 2;
+    // Two thirds of what the numbers leave for the name, the rest for the place.
     size_t place = width() >= kEnoughPlace ? name + 1 + (width() - name) * 2 / 3 : width();
     // A program's name, of which the kernel keeps 15 bytes, with ", …".
     constexpr size_t kProgram = 18;
@@ -256,6 +265,7 @@ private:
     for (size_t line = 0; line < layout_.rows; line++) {
       size_t row = state_.functions.top + line;
       size_t y = layout_.body + line;
+      // One line tells of the rows that are left out, if there is room.
       if (row == rows.size())
         grid_.write(name, y, rest_of_functions(rows.size()), Look::kFaint);
       if (row >= rows.size())
@@ -314,6 +324,7 @@ private:
       number(y, 8, share_text(node.total), look_of(heat_of(share(node.total))));
       if (has_self)
         number(y, 16, share_text(node.self), look_of(heat_of(share(node.self))));
+      // Branches leave the name some columns, however deep it lies.
       size_t room = width() - std::min(width(), name + kLeastName);
       size_t x = grid_.write(name, y, branches_of(rows, row, room), Look::kFaint);
       if (rows[row].has_children && !rows[row].is_open)
@@ -354,6 +365,7 @@ private:
     number(middle, 8, share_text(root.total), Look::kActive);
     std::string around = fmt::format("  {} total, {} self; below: what it calls",
                                      with_unit(root.total), with_unit(root.self));
+    // The function's name gives way to the amounts, but for half of the line.
     size_t room = width() - std::min<size_t>(width(), 10);
     std::string centre = cut_name(answer_.query.centre.label(),
                                   room - std::min(room / 2, display_width(around)));
@@ -372,6 +384,7 @@ private:
                 is_from_root ? "who is called, from top to bottom"
                              : "what ran, and who calls it, from top to bottom",
                 Look::kTitle);
+    // A narrow screen has no legend.
     size_t x = width() < 80 ? width() : width() - 38;
     for (auto [look, text] : {std::pair(Look::kGoBox, "Go"),
                               {Look::kRuntimeBox, "Go's runtime"},
@@ -389,6 +402,7 @@ private:
     const CallTree& tree = answer_.tree->tree;
     Look look = Look::kBar;
     std::string name = "all";
+    // Boxes that are too narrow were joined to one of no function.
     if (box.joined > 1) {
       look = Look::kUnnamedBox;
       name = fmt::format("others ({})", with_commas(box.joined));
@@ -400,6 +414,7 @@ private:
     }
     grid_.fill(y, look, box.begin, box.end);
     size_t begin = box.begin;
+    // A mark divides neighbours of one colour; a box of one column would be nothing but it.
     if (box.end - box.begin > 1)
       begin = grid_.write(begin, y, "▏", look, box.end);
     grid_.write(begin, y, name_in_box(name, box.end - begin), look, box.end);
@@ -412,6 +427,8 @@ private:
     constexpr std::string_view kLeftOut = "…/";
     if (display_width(path) <= room)
       return std::string(path);
+    // "…/" tells that outer directories were cut; where cut_path() cut a name too it would be
+    // wrong.
     size_t mark = display_width(kLeftOut);
     std::string end = cut_path(path, room - std::min(room, mark));
     return path.ends_with(end) && room > mark ? std::string(kLeftOut) + end
@@ -490,6 +507,7 @@ private:
       return;
     std::string text = cut_in_middle(key->text, width() - 2);
     size_t x = grid_.write(1, layout_.detail, text, Look::kTitle);
+    // Amounts and the file are shown as far as the name leaves room.
     if (uint64_t amount = amount_at_cursor(); amount > 0 && x + 24 < width())
       x = grid_.write(x + 2, layout_.detail,
                       fmt::format("{} %, {}", share_text(amount), with_unit(amount)));
@@ -538,6 +556,7 @@ private:
       grid_.write(1, y, cut_at_end(printable(state_.message), width() - 1), Look::kActive);
       return;
     }
+    // The place in the list keeps its room, hints are cut.
     std::string place = place_in_list();
     size_t taken = place.empty() ? 1 : display_width(place) + 3;
     grid_.write(1, y, fitting_hints(width() - std::min(width(), taken)), Look::kBar);
@@ -656,6 +675,7 @@ private:
   void draw_window(std::string_view title, const std::vector<std::string>& lines,
                    const ListState& list, bool has_cursor) {
     size_t inner = display_width(title) + 2;
+    // As wide as its widest line, so it does not change when it is scrolled.
     for (const std::string& line : lines)
       inner = std::max(inner, display_width(line) + 2);
     inner = std::min(inner, width() - 4);

@@ -23,6 +23,7 @@ constexpr size_t kMaxUndone = 100;
 // The number of lines that a key moves in a list; none for other keys.
 std::optional<ptrdiff_t> lines_of(const Key& key, size_t rows) {
   auto page = static_cast<ptrdiff_t>(std::max<size_t>(rows, 2) - 1);
+  // Far enough for any list, and adding it to a row does not overflow.
   constexpr ptrdiff_t kAll = PTRDIFF_MAX / 2;
   constexpr ptrdiff_t kWheel = 3;
   switch (key.kind) {
@@ -92,6 +93,7 @@ void settle_outline(const PathTree& tree, OutlineState& state, size_t rows) {
     state.row = state.top = 0;
     return;
   }
+  // The nodes of a new answer have other numbers: the cursor's is found by its path.
   bool is_there = state.row < lines.size() && tree.paths[lines[state.row].node] == state.path;
   if (!is_there) {
     auto found = std::ranges::find(
@@ -108,11 +110,13 @@ void settle_functions(State& state, const Answer& answer, size_t rows) {
   auto identity = [&](uint32_t row) {
     return answer.entries->keys[answer.entries->totals[row].key].identity;
   };
+  // Rows of a new answer are in another order: the cursor follows its function.
   bool is_there = state.functions.row < order.size() &&
                   identity(order[state.functions.row]) == state.function;
   if (!is_there && state.function != 0)
     if (auto found = std::ranges::find(order, state.function, identity); found != order.end())
       state.functions.row = static_cast<size_t>(found - order.begin());
+  // The line about rows that are left out takes one from the list.
   bool has_rest = order.size() < answer.entries->totals.size();  // a line that tells of them
   keep_on_screen(state.functions, order.size(), rows - (has_rest && rows > 1 ? 1 : 0));
   state.function = order.empty() ? 0 : identity(order[state.functions.row]);
@@ -133,6 +137,7 @@ void settle_flame(State& state, const Answer& answer, size_t rows) {
 size_t hottest_row(const State& state, const Code& code) {
   std::vector<uint32_t> rows = code_rows(state, code);
   auto is_source = [&](uint32_t row) { return !code.lines[row].is_of_instructions; };
+  // Where no line of the source has samples, as of code without lines, instructions decide.
   bool is_by_source = !state.has_instructions && std::ranges::any_of(rows, [&](uint32_t row) {
     return is_source(row) && code.lines[row].total > 0;
   });
@@ -252,6 +257,8 @@ void open_label_menu(State& state, const Answer& answer) {
     return;
   }
   std::string key = *keys.begin();
+  // From the menu of one label the same key goes on to the next, and after the last to the
+  // first.
   if (state.overlay == Overlay::kMenu && state.query.menu &&
       state.query.menu->kind == Dimension::Kind::kLabel)
     if (auto next = keys.upper_bound(state.query.menu->label); next != keys.end())
@@ -278,6 +285,7 @@ void look_at_code(State& state, const Answer& answer, const ViewKey* key) {
     return;
   }
   ChosenKey chosen = chosen_of(answer, *key);
+  // Lines are entries of their own, but code is looked up by function.
   if (key->identity != key->function_identity)
     chosen.text = printable(answer.profile().name_of(key->function));
   chosen.identity = key->function_identity;
@@ -302,6 +310,7 @@ void change_entries(State& state) {
   constexpr By kOrder[] = {By::kFunction, By::kLine, By::kModule, By::kPackage, By::kCategory};
   const auto* at = std::ranges::find(kOrder, state.query.by);
   state.query.by = at == std::end(kOrder) || at + 1 == std::end(kOrder) ? kOrder[0] : at[1];
+  // Entries of another kind have other callers: Page::kAround has nothing to show.
   state.query.centre = {};
   state.functions = {};
   state.function = 0;
@@ -346,6 +355,8 @@ void find_function(State& state, const Answer& answer, const Pattern& pattern, b
     state.function = key.identity;
     return;
   }
+  // From a list of all rows, nothing more is tried; otherwise the search goes on among the rows
+  // that were left out.
   if (std::exchange(state.has_unnoticed, true))
     state.message = "no function matches";
   else
@@ -364,6 +375,7 @@ uint32_t find_node(const PathTree& tree, uint32_t from, const Pattern& pattern, 
 }
 
 void find_in_outline(State& state, const Answer& answer, const Pattern& pattern, bool forward) {
+  // The centre is no outline: a search goes on from there in its direction.
   if (state.page == Page::kAround && state.part == Part::kCentre)
     state.part = forward ? Part::kCallees : Part::kCallers;
   Outline outline = outline_of(state, answer);
@@ -375,6 +387,7 @@ void find_in_outline(State& state, const Answer& answer, const Pattern& pattern,
     state.message = "no call matches";
     return;
   }
+  // Parents of the node are opened, or it would be on no line.
   for (uint32_t i = tree.parents[node]; i != 0; i = tree.parents[i])
     set_open(tree, i, true, *outline.state);
   outline.state->path = tree.paths[node];
@@ -442,6 +455,7 @@ void answer_prompt(State& state, const Answer& answer) {
     find_next(state, answer, true);
     return;
   }
+  // Only selections can be taken back; a search changes no samples.
   remember(state);
   Selection& selection = state.query.selection;
   if (state.ask == Ask::kModule)
@@ -460,6 +474,7 @@ void update_prompt(State& state, const Key& key, const Answer& answer) {
   if (key.kind == Kind::kEscape) {
     state.overlay = Overlay::kNone;
   } else if (key.kind == Kind::kBackspace) {
+    // Bytes of a UTF-8 character go together.
     while (!state.typed.empty() && (static_cast<uint8_t>(state.typed.back()) & 0xc0) == 0x80)
       state.typed.pop_back();
     if (!state.typed.empty())
@@ -525,6 +540,8 @@ bool open_menu_of(State& state, char32_t character, const Answer& answer) {
 }
 
 void update_menu(State& state, const Key& key, const Answer& answer) {
+  // An answer of another menu may still be on its way: until it is here, there is nothing to
+  // choose.
   bool is_there = answer.menu && state.query.menu && answer.query.menu == state.query.menu;
   size_t count = is_there ? answer.menu->size() : 0;
   if (auto by = lines_of(key, window_rows(state.size)); by && key.character != 'g')
@@ -583,6 +600,8 @@ void update_time(State& state, const Key& key, const Answer& answer) {
     state.overlay = Overlay::kNone;
     if (time == Steps{0, count})
       time = {};
+    // The time moved while the overlay was open: what was selected before it is one step to
+    // take back.
     if (time != state.time_before) {
       Query before = state.query;
       before.time = state.time_before;
@@ -599,6 +618,7 @@ void move_in_flame(State& state, const Key& key, const Answer& answer) {
   auto go = [&](const FlameBox& box) { state.box = answer.tree->paths[box.node]; };
   auto is = [&](char32_t character) { return is_character(key, character); };
   if (key.kind == Kind::kLeft || is('h')) {
+    // Boxes of a row follow each other, so a neighbour has the next index.
     if (flame.cursor > 0 && flame.boxes[flame.cursor - 1].row == at.row)
       go(flame.boxes[flame.cursor - 1]);
   } else if (key.kind == Kind::kRight || is('l')) {
@@ -634,6 +654,7 @@ void move_in_outline(State& state, const Key& key, const Answer& answer) {
   std::vector<OutlineRow> rows = outline_rows(tree, list);
   if (rows.empty())
     return;
+  // The list may have become shorter since it was drawn.
   list.row = std::min(list.row, rows.size() - 1);
   uint32_t node = rows[list.row].node;
   bool open = rows[list.row].is_open && rows[list.row].has_children;
@@ -648,6 +669,7 @@ void move_in_outline(State& state, const Key& key, const Answer& answer) {
   } else if (is('-')) {
     close_all(tree, node, list);
   } else if (key.kind == Kind::kRight || is('l') || is('+')) {
+    // Right goes on to the first child of an open node, + does not.
     if (!open)
       set_open(tree, node, true, list);
     else if (!is('+'))
@@ -698,6 +720,7 @@ void move_around(State& state, const Key& key, const Answer& answer) {
   }
   Outline outline = outline_of(state, answer);
   size_t count = outline.tree ? outline_rows(*outline.tree, *outline.state).size() : 0;
+  // At the end of a half the cursor leaves it for the function in the middle.
   bool leaves = by && (state.part == Part::kCallers ? *by > 0 && outline.state->row + 1 >= count
                                                     : *by < 0 && outline.state->row == 0);
   if (leaves)
@@ -724,6 +747,7 @@ void move_in_page(State& state, const Key& key, const Answer& answer) {
 }
 
 void go_back(State& state) {
+  // Esc undoes the latest of several things: the zoom, then the page, then the search.
   if (state.page == Page::kFlame && state.zoomed != kRootPath) {
     state.zoomed = kRootPath;
   } else if (!state.pages_before.empty()) {
@@ -747,6 +771,7 @@ void choose_page(State& state, Page page, const Answer& answer) {
 
 void click(State& state, const Key& key, const Answer& answer) {
   Layout layout = layout_of(state.size);
+  // Line 1 has the tabs.
   if (key.y == 1) {
     std::vector<Tab> tabs = tabs_of(state.size);
     for (size_t i = 0; i < tabs.size(); i++)
@@ -759,6 +784,7 @@ void click(State& state, const Key& key, const Answer& answer) {
   size_t line = key.y - layout.body;
   Key enter = {.kind = Kind::kEnter};
   if (state.page == Page::kFlame) {
+    // A click on the box at the cursor zooms into it.
     Flame flame = flame_of(state, answer);
     for (const FlameBox& box : flame.boxes)
       if (box.row == state.flame_top + line && key.x >= box.begin && key.x < box.end) {
@@ -785,6 +811,7 @@ void click(State& state, const Key& key, const Answer& answer) {
     state.code.row = state.code.top + line;
     return;
   }
+  // The line of the function itself is between the halves, and in neither of their lists.
   if (state.page == Page::kAround) {
     size_t callers = halves_of(layout).callers;
     state.part = line < callers    ? Part::kCallers
@@ -815,6 +842,7 @@ void drag(State& state, const Key& key, const Answer& answer) {
     return static_cast<uint32_t>(std::min<uint64_t>(x * count / state.size.width, count));
   };
   size_t from = std::min(key.x, key.to_x);
+  // Both ends are in the selection, so that a drag within one column has one step.
   size_t to = std::max(key.x, key.to_x);
   remember(state);
   state.query.time = {step(from), std::max(step(to + 1), step(from) + 1)};
@@ -1004,6 +1032,7 @@ Effect edit(State& state, const Answer& answer) {
     return {};
   }
   std::vector<uint32_t> rows = code_rows(state, *answer.code);
+  // Instructions, and lines of other files, have the source line above them.
   for (size_t row = std::min(state.code.row + 1, rows.size()); row > 0; row--)
     if (const CodeLine& line = answer.code->lines[rows[row - 1]]; !line.source_path.empty())
       return {Effect::Kind::kEdit, line.source_path, line.source_line};
@@ -1029,6 +1058,7 @@ Effect update_character(State& state, char32_t character, const Answer& answer) 
     default:
       break;
   }
+  // Characters without a meaning of their own move the cursor.
   if (!open_by_character(state, character) && !use_entry(state, character, answer, key) &&
       !change_shape(state, character) && !change_view(state, character, answer) &&
       !open_menu_of(state, character, answer))
@@ -1052,6 +1082,7 @@ Effect update_page(State& state, const Key& key, const Answer& answer) {
       return update_character(state, key.character, answer);
     case Kind::kTab:
     case Kind::kBackTab: {
+      // Tab goes through the parts of this page before it goes to the next.
       if (state.page == Page::kAround && key.kind == Kind::kTab &&
           state.part != Part::kCallers) {  // through its parts
         state.part = state.part == Part::kCentre ? Part::kCallees : Part::kCallers;
@@ -1089,6 +1120,7 @@ const ViewKey* entry_at_cursor(const State& state, const Answer& answer) {
       return &answer.entries->keys[answer.entries->totals[rows[state.functions.row]].key];
     }
     case Page::kTree:
+      // A path that is in no tree is the root's, which is no entry.
       return key_at(answer.tree.get(), node_of(*answer.tree, state.tree.path));
     case Page::kAround: {
       if (state.part == Part::kCentre)
