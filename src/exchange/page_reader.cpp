@@ -76,6 +76,7 @@ public:
               "gosym report --side before, or after, shows one, and gosym diff compares them "
               "again");
     const std::vector<page::Side>& sides = page_.sides;
+    // make_page() writes both sides' recordings in one table, those before first.
     if (sides.size() != 2 || page_.events.size() != 1 ||
         uint64_t{sides[0].recordings} + sides[1].recordings != page_.recordings.size())
       return Error("what it compares is not two sides of recordings");
@@ -94,6 +95,8 @@ public:
           &PageReader::read_tree}) {
       if (auto done = (this->*part)(); !done)
         return std::move(done).error();
+      // Each part is bounded by the budget, so that a small file cannot ask for more than one
+      // part beyond it.
       if (builder_.is_full())
         return Error("it asks for more memory than a page of its size needs");
     }
@@ -115,6 +118,7 @@ private:
     for (size_t i = 0; i < *rows && !builder_.is_full(); i++) {
       size_t shared = at(table.shared, i);
       size_t rest = at(table.rest, i);
+      // A text is a beginning of the one before it and `rest` bytes of its own.
       if (shared > text.size() || rest > bytes.size() || shared + rest > kMaxPageText)
         return errorf("text {} of {}: it has {} and {} bytes", i, *rows, shared, rest);
       text_bytes += shared + rest;
@@ -173,12 +177,14 @@ private:
     for (const page::Recording& one : recordings_) {
       ProfiledRecording& recording = profile.recordings.emplace_back();
       recording.name = one.name;
+      // Recordings of a page have all of `info` alike but these.
       recording.info = info;
       recording.info.host = one.host;
       recording.info.command_line = one.command_line;
       recording.start_realtime_ns = one.start_realtime_ns;
       recording.duration_ns = one.duration_ns;
     }
+    // Damage is kept as a note only, which has the words for people.
     for (const page::Note& note : page_.notes)
       if (note.title == "damaged")
         profile.damage.push_back(printable(note.text));
@@ -230,6 +236,7 @@ private:
       auto kind = static_cast<ProfileImage::Kind>(module.kind);
       if (module.kind > static_cast<uint32_t>(ProfileImage::Kind::kAnonymous))
         return errorf("module of kind {}", module.kind);
+      // The profile has a mapping of the kernel already, as every one has.
       if (kind == ProfileImage::Kind::kKernel) {
         mappings_.push_back(kKernelMapping);
         continue;
@@ -245,6 +252,7 @@ private:
           image.own.modules.emplace_back(own);
       image.own.is_executable = module.is_executable != 0;
       image.own.has_sources = module.has_sources != 0;
+      // Pages have no addresses: a mapping of no range stands for the file.
       Mapping mapping;
       mapping.image = builder_.add_image(std::move(image));
       mappings_.push_back(builder_.add_mapping(mapping));
@@ -267,6 +275,7 @@ private:
       for (const auto* one : {&name, &system_name, &file, &package, &declared})
         if (!*one)
           return errorf("function {}: {}", i, one->error().message());
+      // A name that is shown as it is linked is in the page once.
       StringId linked = *system_name == StringId{} ? *name : *system_name;
       builder_.add_function({.name = linked,
                              .system_name = linked,
@@ -299,6 +308,7 @@ private:
       uint64_t number;
       uint64_t count;
     };
+    // In function and module 0 is none, so that one more is allowed than there are.
     for (const auto& [what, number, count] :
          {Cell{"function", at(table.function, i), page_.functions.name.size() + 1},
           Cell{"module", at(table.module, i), mappings_.size() + 1},
@@ -335,6 +345,8 @@ private:
           return errorf("owner {}: {}", i, one->error().message());
       auto event = check_reference("event", owner.event, events_.size());
       auto labels = check_reference("label set", owner.label_set, label_sets_.size());
+      // The reference is to the whole page: samples of the side that is not asked for are
+      // skipped later.
       auto recording = check_reference("recording", owner.recording,
                                        std::max<size_t>(page_.recordings.size(), 1));
       for (const auto* one : {&event, &labels, &recording})
@@ -387,12 +399,15 @@ private:
     if (!sample_rows)
       return std::move(sample_rows).error();
     sample_count_ = *sample_rows;
+    // Followers are learned as the tree is read: a node names a frame by its number among those
+    // that followed the one above before, and 0 stands for a new one.
     followers_.resize(frame_count_ + 1);
     if (auto read = read_samples(tree.root_samples); !read)
       return read;
     for (size_t i = 0; i < *rows && !builder_.is_full(); i++)
       if (auto read = read_stack(i); !read)
         return std::move(read).error().context(fmt::format("stack {}", i));
+    // A full builder left stacks out, and read() says so: counts would not agree.
     if (builder_.is_full())
       return Ok{};
     if (next_sample_ != sample_count_)
@@ -408,6 +423,7 @@ private:
     uint32_t added = at(tree.added, i);
     if (up > path_.size())
       return errorf("{} up from depth {}", up, path_.size());
+    // A stack without a node of its own would be the one before it again.
     if (added == 0 || added > tree.next.size() - next_node_)
       return errorf("{} nodes, where {} are left", added, tree.next.size() - next_node_);
     path_.resize(path_.size() - up);
@@ -438,6 +454,7 @@ private:
   // Its location has the frames above, too, that it is inlined into.
   Step step_to(uint32_t frame) {
     const page::Frames& table = page_.frames;
+    // An inlined frame and the frames above it that it is inlined into make up one location.
     bool is_part = !path_.empty() && at(table.is_inlined, frame) != 0 &&
                    at(table.function, frame) != 0 && has_frames(path_.back().location);
     uint64_t outer = is_part ? to_index(path_.back().location) + 1 : 0;
@@ -481,6 +498,7 @@ private:
       return errorf("{} samples, where {} are left", count, sample_count_ - next_sample_);
     if (count == 0)
       return Ok{};
+    // Stacks are added whole, and a tree of few bytes can have deep ones any number of times.
     stack_frames_ += path_.size();
     if (stack_frames_ > kMaxStackFrames)
       return errorf("stacks of more than {} frames in all", with_commas(kMaxStackFrames));
@@ -491,6 +509,7 @@ private:
         return checked;
       if (!is_chosen(owners_[owner]))
         continue;
+      // Stacks of no sample that is chosen are not added.
       if (!stack)
         stack = add_stack();
       if (auto added = add_sample(owner, *stack); !added)
@@ -501,12 +520,15 @@ private:
 
   // All are, but of a page that compares.
   bool is_chosen(const SampleCount& owner) const {
+    // The difference of unsigned numbers is large for recordings before the first: one
+    // comparison is enough.
     return owner.recording - first_recording_ < std::max<size_t>(1, recordings_.size());
   }
 
   // Adds the stack of the path.
   StackId add_stack() {
     stack_.clear();
+    // A step that the next one is a part of is in the location of that.
     for (size_t depth = path_.size(); depth-- > 0;)
       if (depth + 1 == path_.size() || !path_[depth + 1].is_part)
         stack_.push_back(path_[depth].location);
@@ -561,6 +583,7 @@ private:
       profile.stats.samples += counts.samples;
       profile.stats.lost_samples += counts.lost_samples;
       profile.stats.cpus.push_back(counts);
+      // 0 where the page does not tell: then all stacks were walked.
       uint64_t walked =
           event.walked_samples == 0 ? samples[counts.event] : event.walked_samples;
       UnwindCounts unwound = {walked,        event.repaired, event.cut,
@@ -575,6 +598,7 @@ private:
       profile.recorded_amounts.push_back(event.recorded_amount);
       has_amounts |= event.recorded_amount != 0;
     }
+    // A page without these amounts had nothing selected.
     if (!has_amounts)
       profile.recorded_amounts.clear();
   }

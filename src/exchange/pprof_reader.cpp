@@ -121,6 +121,7 @@ public:
                       &PprofReader::read_locations, &PprofReader::read_samples}) {
       if (auto done = (this->*step)(); !done)
         return std::move(done).error();
+      // Readers stop early at the limit, so that is an error of the file, not a short profile.
       if (builder_.is_full() || texts_.size() > max_texts_)
         return Error("what it says takes too much memory");
       builder_.take(std::exchange(new_texts_, 0) * kTextSize);
@@ -150,6 +151,7 @@ private:
     Result<> done = Ok{};
     uint64_t number = 0;
     auto decoded = read_protobuf(as_bytes(data_), [&](pbf_reader message) {
+      // A full builder ends the loop without an error; read() tells it.
       while (done && !builder_.is_full() && message.next(tag, kBytes)) {
         number++;
         done = read(message.get_message());
@@ -210,6 +212,7 @@ private:
         switch (message.tag_and_type()) {
           case tag_and_type(pprof_field::kSampleType, kBytes): {
             auto type = numbers_of<2>(message.get_message());
+            // One too many is kept, so that the check below sees it.
             if (types.size() <= kMaxTypes)
               types.emplace_back(type[1], type[2]);
             break;
@@ -240,11 +243,14 @@ private:
     std::vector<RecordedEvent>& events = profile.info.events;
     if (events.size() != 1 || !profile.info.has_counts || !has_ticks(clock_))
       return;
+    // The event is replaced first, for period() depends on it.
     RecordedEvent given = std::exchange(events[0], clock_);
     uint64_t tick = profile.period();
     auto are_ticks = [&](const SampleCount& sample) {
       return sample.weight % tick == 0 && sample.weight / tick >= sample.count;
     };
+    // An amount that is no number of ticks was recorded in another way: the event stays as it
+    // was given.
     if (!std::ranges::all_of(profile.samples, are_ticks)) {
       events[0] = std::move(given);
       return;
@@ -277,6 +283,7 @@ private:
       auto line = text(comment);
       if (!line)
         return std::move(line).error().context("comment");
+      // Comments of others may look alike: they count only after the one with the version.
       if (line->starts_with(kTool) && info.gosym_version.empty())
         info.gosym_version = line->substr(kTool.size());
       else if (line->starts_with(kRecordedBy) && !info.gosym_version.empty())
@@ -298,6 +305,7 @@ private:
       if (!type || !unit)
         return std::move(type ? unit : type).error().context("sample type");
       Value& value = values_.emplace_back();
+      // The count of samples beside one other type is no event of its own.
       if (types.size() == 2 && values_.size() == 1 && *type == "samples" && *unit == "count")
         continue;
       uint64_t nanoseconds = nanoseconds_in(*unit);
@@ -313,6 +321,7 @@ private:
                                                      : std::string(*unit)});
     }
     info.has_counts = info.events.size() < types.size();
+    // The default type is shown first, and samples follow it.
     std::swap(info.events[0], info.events[first]);
     for (Value& value : values_)
       if (value.event == 0 || value.event == first)
@@ -330,6 +339,7 @@ private:
       for (auto* read : {&name_id, &system_id, &file_id})
         if (!*read)
           return std::move(*read).error();
+      // Ids of files may be any numbers; here functions are numbered in their order.
       bool is_new = functions_.try_emplace(id, FunctionId(functions_.size())).second;
       if (id == 0 || !is_new)
         return errorf("its id {} is {}", id, id == 0 ? "none" : "another's as well");
@@ -356,6 +366,7 @@ private:
       auto [known, is_new] = mappings_.try_emplace(id, kKernelMapping);
       if (id == 0 || !is_new)
         return errorf("its id {} is {}", id, id == 0 ? "none" : "another's as well");
+      // All parts of the kernel are in one mapping, as in recordings.
       if (!is_kernel_file(*path))
         known.value() = builder_.add_mapping({.image = image_of(*path, *build),
                                               .start = start,
@@ -400,6 +411,7 @@ private:
           return errorf("there is no function {}", function);
         if (frames.size() > max_frames_)
           return errorf("more than {} calls at one place", with_commas(max_frames_));
+        // A line without a function says nothing.
         if (function != 0)
           frames.push_back({.function = found->second, .line = line_of(line)});
       }
@@ -420,11 +432,13 @@ private:
       std::string_view file = profile.strings[function.file];
       std::string_view name = profile.strings[function.name];
       frame.source = is_go_function(name, file) ? FrameSource::kGivenGo : FrameSource::kGiven;
+      // A text in brackets with a file is a name that looks like one.
       if (!is_stand_in(name) || !file.empty())
         continue;
       frame.source = FrameSource::kCallFrames;
       location.unnamed = unnamed_by(name);
     }
+    // Stand-ins for left-out frames are alone at their location.
     if (frames.size() != 1)
       return;
     if (auto count = left_out_frames(profile.name_of(frames[0].function))) {
@@ -443,6 +457,7 @@ private:
       SampleCount sample;
       std::vector<ProfileLabel> labels;
       Result<> done = Ok{};
+      // Fields of a sample may be mixed, so they are collected before any is used.
       while (done && message.next())
         if (message.tag() == 1 && has_numbers(message))
           append_numbers(message, ids, max_frames_);
@@ -505,6 +520,7 @@ private:
       if (found == locations_.end())
         return errorf("there is no location {}", id);
       stack.push_back(found->second);
+      // A location costs as many frames as it has: a stack of few ids may be long.
       frames += std::max(1U, builder_.profile().locations[to_index(found->second)].frame_count);
     }
     uint32_t known = builder_.stack_count();
@@ -530,6 +546,7 @@ private:
       if (values[i] > INT64_MAX)
         return errorf("the value {} is negative: this is a difference of two profiles",
                       static_cast<int64_t>(values[i]));
+      // Sums are checked here once, so that no reader of the profile need do so.
       if (values[i] > (INT64_MAX - value.total) / value.unit)
         return Error("the values have no sum of 63 bits");
       value.total += values[i] * value.unit;
@@ -541,6 +558,8 @@ private:
       sample.weight = values[i] * value.unit;
       if (value.counts)
         sample.count = values[i];
+      // A sample of several types has mostly zeros: these are left out, unless they are
+      // counted.
       bool is_empty = sample.weight == 0 && (values_[0].event || sample.count == 0);
       if (!is_empty)
         builder_.add_sample(sample);
