@@ -32,6 +32,7 @@ CpuCounts renumbered_event(CpuCounts counts, std::span<const uint32_t> events) {
 }
 
 void add_to(RecordingStats& sum, const RecordingStats& part, std::span<const uint32_t> events) {
+  // The time that the kernel charged is known for the sum only if each part knows it.
   bool is_known = part.charged_ns != 0 && (sum.time == 0 || sum.charged_ns != 0);
   sum.charged_ns = is_known ? sum.charged_ns + part.charged_ns : 0;
   sum.time = part.time;
@@ -74,6 +75,8 @@ void AccumulatedProfile::add(const Profile& part, uint32_t first_recording) {
     profile_.mappings = {part.mappings[0], part.mappings[1]};
     profile_.time_step = part.time_step;
   }
+  // Each table of the part is added before those that refer to it, and its numbers are
+  // translated by `ids`.
   NewIds ids;
   ids.events = add_events(part.info);
   for (size_t i = 0; i < part.strings.size(); i++)
@@ -119,6 +122,7 @@ void AccumulatedProfile::add(const Profile& part, uint32_t first_recording) {
 std::vector<uint32_t> AccumulatedProfile::add_events(const RecordingInfo& info) {
   std::vector<RecordedEvent>& known = profile_.info.events;
   std::vector<uint32_t> ids;
+  // Events are few: a search is enough.
   for (const RecordedEvent& event : info.events) {
     auto same = std::ranges::find(known, event);
     ids.push_back(static_cast<uint32_t>(same - known.begin()));
@@ -154,6 +158,7 @@ FunctionId AccumulatedProfile::add_function(Function function, const NewIds& ids
 // The frames of a location of the part, as they are here; the number of the sequence.
 uint32_t AccumulatedProfile::add_frames(const Profile& part, Location& location,
                                         const NewIds& ids) {
+  // Frames are compared as sequences of numbers, so that equal ones are stored once.
   std::vector<uint64_t> numbers;
   std::vector<Frame> frames;
   for (Frame frame : part.frames_of(location)) {
@@ -190,6 +195,7 @@ LocationId AccumulatedProfile::add_location(const Profile& part, const Location&
   added.kernel_name = ids.strings[static_cast<size_t>(location.kernel_name)];
   uint32_t frames = add_frames(part, added, ids);
   const Mapping& mapping = part.mappings[to_index(location.mapping)];
+  // Code of a file is told by its image address, which is the same wherever it was mapped.
   bool has_place = location.image_address.has_value();
   LocationKey key = {
       has_place ? to_integer(*location.image_address) : to_integer(location.address),
@@ -207,6 +213,7 @@ LocationId AccumulatedProfile::add_location(const Profile& part, const Location&
   auto [known, is_new] = locations_.try_emplace(key, next);
   if (!is_new)
     return known->second;
+  // Mappings 0 and 1 are the same in every profile.
   if (to_index(added.mapping) > to_index(kKernelMapping))
     added.mapping = add_mapping(mapping, ids);
   profile_.locations.push_back(added);
@@ -215,6 +222,8 @@ LocationId AccumulatedProfile::add_location(const Profile& part, const Location&
 
 // True: only its innermost frame.
 std::pair<StackId, bool> AccumulatedProfile::add_stack(std::vector<LocationId> stack) {
+  // Beyond the limit new stacks are cut to their innermost frame, which keeps the self amounts
+  // right; there are no more of these than locations.
   bool is_full = profile_.stack_locations.size() + stack.size() > limits_.stack_locations;
   bool is_short = is_full && stack.size() > 1 && !stacks_.contains(stack);
   if (is_short)
@@ -259,6 +268,8 @@ void AccumulatedProfile::add_sample(SampleCount sample, bool is_short) {
                      static_cast<uint32_t>(of.waker),
                      static_cast<uint32_t>(of.process)};
   };
+  // Beyond the limit samples lose their owner, so that they fall together with others: amounts
+  // stay right.
   if (samples_.size() >= limits_.samples && !samples_.contains(key_of(sample))) {
     sample.goid = 0;
     sample.pid = sample.tid = sample.cpu = sample.label_set = 0;
@@ -279,6 +290,7 @@ void AccumulatedProfile::add_sample(SampleCount sample, bool is_short) {
 
 void AccumulatedProfile::add_counts(const Profile& part, const NewIds& ids) {
   constexpr size_t kMaxLosses = 1000;  // the last ones are told when they were
+  // Parts may begin before the first one did by the wall clock, which somebody can set.
   uint64_t begin =
       part.start_realtime_ns - std::min(part.start_realtime_ns, profile_.start_realtime_ns);
   profile_.duration_ns = std::max(profile_.duration_ns, begin + part.duration_ns);

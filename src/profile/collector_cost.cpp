@@ -80,6 +80,7 @@ std::map<CostsKey, Costs> find_costs(const Profile& profile, std::span<const Sta
   std::map<CostsKey, Costs> found;
   for (const SampleCount& sample : profile.samples) {
     const StackRole& role = roles[to_index(sample.stack)];
+    // Waits have a state, and are no time that was spent.
     if (sample.state != StringId{} || (!role.is_collector && !role.allocation))
       continue;
     Costs& costs = found[costs_key(sample)];
@@ -91,6 +92,7 @@ std::map<CostsKey, Costs> find_costs(const Profile& profile, std::span<const Sta
     costs.collector.weight += sample.weight;
     costs.collector.skipped += sample.skipped;
   }
+  // Without both there is nothing to charge, or nobody to charge it to.
   std::erase_if(found, [](const auto& of) {
     return of.second.allocations == 0 || of.second.collector.count == 0;
   });
@@ -142,6 +144,7 @@ private:
     auto [known, is_new] = whole_.try_emplace(id, id);
     Location location = profile_.locations[to_index(id)];
     std::span<const Frame> frames = profile_.frames_of(location);
+    // Outer frames come later in a location: those before mallocgc are inlined into it.
     size_t inlined = frames.size();
     while (inlined > 0 && !is_allocation(profile_.name_of(frames[inlined - 1].function)))
       inlined--;
@@ -174,11 +177,13 @@ void charge_collector(Profile& profile) {
   for (const SampleCount& sample : profile.samples) {
     const StackRole& role = roles[to_index(sample.stack)];
     auto of = sample.state == StringId{} ? costs.find(costs_key(sample)) : costs.end();
+    // Samples of the collector are replaced by their parts; all others stay.
     if (of == costs.end() || !role.is_collector)
       samples.push_back(sample);
     if (of == costs.end() || role.is_collector || !role.allocation)
       continue;
     SampleCount part = take_part(of->second, sample, profile.amount(sample));
+    // An allocation may be too small for a part of a sample.
     if (part.count == 0 && part.weight == 0 && part.skipped == 0)
       continue;
     part.stack = stacks.of(sample.stack, *role.allocation);

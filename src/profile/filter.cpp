@@ -29,6 +29,7 @@ bool has_label(std::span<const Label> labels, const std::string& wanted) {
 }
 
 bool keeps_labels(const std::vector<std::string>& wanted, std::span<const Label> labels) {
+  // Values of one key are alternatives; different keys must all match.
   return std::ranges::all_of(wanted, [&](const std::string& one) {
     return std::ranges::any_of(wanted, [&](const std::string& other) {
       return key_of(one) == key_of(other) && has_label(labels, other);
@@ -41,6 +42,7 @@ bool keeps_number(const std::vector<uint32_t>& wanted, uint32_t number) {
 }
 
 bool is_in_cgroup(std::string_view cgroup, std::string_view wanted) {
+  // A container is known by the beginning of its id, as docker has it.
   std::string_view id = container_id(cgroup);
   if (!id.empty() && !wanted.empty() && id.starts_with(wanted))
     return true;
@@ -120,6 +122,7 @@ void apply(const Filter& filter, Profile& profile) {
     keeps_set.push_back(keeps_labels(filter.labels, labels));
   }
   auto is_in_time = [&](const SampleCount& sample) {
+    // A sample is where its step begins, as finer time is not kept.
     uint64_t time = sample.step * profile.time_step;
     return time >= filter.time.begin && time < filter.time.end;
   };
@@ -132,6 +135,7 @@ void apply(const Filter& filter, Profile& profile) {
            !keeps_set[sample.label_set] || (filter.event && *filter.event != sample.event);
   });
   if (filter.time != TimeRange()) {
+    // The profile's time becomes the part that was chosen, so that rates and loads are of it.
     uint64_t from = profile.time_begin();
     uint64_t to = std::max(from, from + profile.duration_ns);
     uint64_t begin = std::clamp(filter.time.begin, from, to);
@@ -140,6 +144,7 @@ void apply(const Filter& filter, Profile& profile) {
   }
   if (dropped == 0)
     return;
+  // These counts are of all samples, and nothing tells the part that is left.
   profile.idle_ns = 0;
   profile.unwound = {};
   profile.unwound_by_event.clear();
@@ -150,6 +155,7 @@ void apply(const Filter& filter, Profile& profile) {
 void widen_steps(Profile& profile, uint64_t step) {
   if (profile.time_step == 0)
     return;
+  // A step of 0 puts all time together.
   uint64_t factor = step == 0 ? 0 : std::max<uint64_t>(1, step / profile.time_step);
   for (SampleCount& sample : profile.samples)
     sample.step = factor == 0 ? 0 : static_cast<uint32_t>(sample.step / factor);

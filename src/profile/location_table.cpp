@@ -61,6 +61,7 @@ std::optional<LocationId> LocationTable::of_word(Profile& profile, AddressSpace 
                                                  uint64_t address) {
   constexpr size_t kMaxWordLocations = 1'000'000;
   SeenAddress seen = {address, space.program, space.map_count, space.told_code, true};
+  // A location without a mapping was made for an address of a stack; as a word it is no code.
   if (auto known = seen_.find(seen); known != seen_.end())
     return profile.locations[to_index(known->second)].mapping == kNoMapping
                ? std::nullopt
@@ -76,6 +77,8 @@ std::optional<LocationId> LocationTable::of_word(Profile& profile, AddressSpace 
 
 LocationId LocationTable::in_kernel(Profile& profile, uint32_t count, uint64_t address,
                                     bool is_return) {
+  // The call lies before the address that it returns to, and may be the last code of a
+  // function.
   uint64_t call = address - (is_return ? 1 : 0);
   std::string_view name = kernel_history_.find(call, count);
   return location(profile, {address, kKernelMapping, profile.strings.intern(name), is_return,
@@ -87,6 +90,7 @@ LocationId LocationTable::location(Profile& profile, AddressSpace space, Mapping
                                    const SeenAddress& seen) {
   LocationKey key = {seen.address, mapping, StringId{}, seen.is_return, ToldCode::kAll};
   uint32_t map = profile.mappings[to_index(mapping)].perf_map;
+  // Only anonymous code has a perf map.
   if (map != 0 && map == perf_map_of(space.program))
     key.told_size = told_code_[map - 1].size_of(
         space.told_code, Location{.is_return = seen.is_return != 0}.call_of(seen.address));
@@ -105,6 +109,8 @@ LocationId LocationTable::location(Profile& profile, const LocationKey& key) {
   location.kernel_name = key.kernel_name;
   location.is_return = key.is_return != 0;
   location.told_size = key.told_size;
+  // Image addresses are computed here once: whatever comes after replay no longer needs where
+  // files were mapped.
   const ProfileImage& image = profile.image_of(key.mapping);
   const Mapping& place = profile.mappings[to_index(key.mapping)];
   if (image.kind == ProfileImage::Kind::kFile)
@@ -140,6 +146,7 @@ MappingId LocationTable::mapping_at(Profile& profile, AddressSpace space, uint64
   const MapEvent* event = processes_.find(space, address);
   if (!event)
     return kNoMapping;
+  // Most locations are in mappings of few events.
   auto [of_event, is_new_event] = mapping_of_event_.try_emplace(event, kNoMapping);
   if (!is_new_event)
     return of_event->second;

@@ -130,6 +130,7 @@ const ProfileImage& Profile::image_of(MappingId id) const {
 
 std::string Profile::unnamed_text(const Location& location) const {
   uint64_t address = to_integer(location.address);
+  // Locations of no code have something else in their address: a number of frames, or nothing.
   if (location.unnamed == Unnamed::kLeftOut)
     return fmt::format("… {} frames …", address);
   if (location.unnamed == Unnamed::kCallFromC)
@@ -150,6 +151,7 @@ std::string Profile::unnamed_text(const Location& location) const {
 
 uint64_t Profile::period(uint32_t event) const {
   const RecordedEvent& of = info.events[event];
+  // Weighted samples have their amount themselves.
   if (is_weighted(of))
     return 1;
   return of.frequency == 0 ? of.period : 1'000'000'000 / of.frequency;
@@ -157,6 +159,7 @@ uint64_t Profile::period(uint32_t event) const {
 
 uint64_t Profile::skipped_in(uint64_t weight, uint32_t event) const {
   uint64_t tick = period(event);
+  // A sample of a clock stands for itself and for the ticks that did not come before it.
   bool is_time = gosym::measures_cpu_time(info.events[event]);
   return is_time && tick > 0 && weight > tick ? weight / tick - 1 : 0;
 }
@@ -194,6 +197,8 @@ void add_fixed_mappings(Profile& profile) {
 
 uint64_t Profile::time_begin() const {
   uint64_t first = recordings.empty() ? 0 : recordings.front().start_realtime_ns;
+  // Without the time of the first recording, or if a clock was set back, steps begin with the
+  // profile.
   bool is_known = first != 0 && first <= start_realtime_ns;
   return is_known ? start_realtime_ns - first : 0;
 }
@@ -221,6 +226,7 @@ EventPart select_event(const Profile& profile, uint32_t event) {
   if (event < profile.unwound_by_event.size())
     part.unwound = profile.unwound_by_event[event];
   part.unwound_by_event = {part.unwound};
+  // Counts of all events are replaced by those of the one.
   part.stats.samples = part.stats.lost_samples = 0;
   for (CpuCounts& counts : part.stats.cpus) {
     counts = of_event(counts, event);

@@ -128,6 +128,7 @@ Replay::Tables::Tables(RecordingInfo info, std::vector<RecordedImage> images,
     : group_by_(group_by), cgroups_(cgroups_in(events)) {
   dumps_.locations =
       std::make_shared<LocationTable>(std::move(images), std::move(events), perf_maps);
+  // Set 0 is the empty one, which samples without labels have.
   label_sets_.intern({});
   profile_.info = std::move(info);
   add_fixed_mappings(profile_);
@@ -139,6 +140,7 @@ SampleNames Replay::Tables::names(const RecordedSample& sample) {
   SampleNames names = {.thread = history().comm(sample.pid, sample.tid, sample.time),
                        .process = history().process_name(sample.pid, sample.time),
                        .cgroup = {}};
+  // A thread or process whose name no event told is shown by its number.
   if (names.thread.empty())
     names.thread = unknown_thread_ = fmt::format(":{}", sample.tid);
   if (names.process.empty())
@@ -244,6 +246,7 @@ StackId Replay::Tables::add_stack(const StackContext& context, const Numbers& nu
                                   const RecordedSample& sample) {
   AddressSpace space = {context.program, context.map_count, context.told_code};
   resolved_.clear();
+  // The innermost kernel frame was interrupted, the others are returned to.
   bool is_return = false;
   for (uint64_t address : raw_stacks_[numbers.kernel_stack]) {
     resolved_.push_back(
@@ -263,6 +266,7 @@ StackId Replay::Tables::add_stack(const StackContext& context, const Numbers& nu
   std::span<const uint64_t> user = raw_stacks_[numbers.user_stack];
   for (size_t i = 0; i < user.size(); i++) {
     LocationId id = locations().in_user(profile_, space, user[i], is_return);
+    // The gap is a frame of its own, so that later indexes in this stack are one larger.
     if (i == context.gap && i > 0) {
       gap = resolved_.size() - kernel_depth;
       resolved_.push_back(locations().left_out(profile_, context.missing));
@@ -272,6 +276,7 @@ StackId Replay::Tables::add_stack(const StackContext& context, const Numbers& nu
       end = StackEnd::kBadFrame;
       break;
     }
+    // A switch before the first frame divides nothing.
     if (!switches.empty() && i == switches.front().start) {
       if (i > 0) {
         dumps_.switches.push_back(switches.front());
@@ -286,6 +291,7 @@ StackId Replay::Tables::add_stack(const StackContext& context, const Numbers& nu
     resolved_.push_back(locations().call_from_c(profile_));
   auto id = static_cast<StackId>(profile_.stack_count());
   profile_.add_stack(resolved_);
+  // States are in step with the profile's stacks, from dumps_.first_stack on.
   dumps_.states.push_back({sample.frame_offset, space, top(numbers.top, sample.words), end,
                            static_cast<uint32_t>(first_switch),
                            static_cast<uint32_t>(dumps_.switches.size() - first_switch),
@@ -311,6 +317,7 @@ uint32_t Replay::Tables::number_labels(std::span<const Label> labels) {
 }
 
 uint32_t Replay::Tables::top(uint32_t number, std::span<const StackWord> words) {
+  // Words of one number are stored once, for many stacks have the same top.
   auto next = static_cast<uint32_t>(dumps_.begins.size() - 1);
   auto [known, is_new] = tops_.try_emplace(number, next);
   if (!is_new)
@@ -341,6 +348,8 @@ bool Replay::Tables::find_callers(uint64_t least, const FindCallers& find) {
     return false;
   dumps_.clear();
   tops_.clear();
+  // The callers are found, and the stacks handed on: only their numbers are kept, and seen_
+  // still refers to these.
   profile_.stack_locations.clear();
   std::ranges::fill(profile_.stack_begin, 0);
   return true;
@@ -350,6 +359,7 @@ Replayed Replay::Tables::finish() && {
   profile_.samples = std::move(samples_).take();
   std::ranges::stable_sort(profile_.raised_thresholds, std::greater<>(),
                            &RaisedThreshold::nanoseconds);
+  // Set 0 is empty, and is in each profile from the beginning.
   for (uint32_t set = 1; set < label_sets_.size(); set++)
     profile_.label_sets.emplace_back(label_sets_[set].begin(), label_sets_[set].end());
   return {std::move(profile_), std::move(dumps_)};
