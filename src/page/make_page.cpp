@@ -32,6 +32,8 @@ public:
 
   // The table, and the number of each text by the order in which they came.
   std::vector<uint32_t> write(Texts& table) const {
+    // Sorted texts share their beginnings with the one before, of which only the length is
+    // written.
     std::vector<uint32_t> order(texts_.size());
     std::iota(order.begin(), order.end(), 0);
     std::ranges::sort(order, {}, [this](uint32_t id) { return texts_[StringId{id}]; });
@@ -118,6 +120,7 @@ private:
       frames.push_back(add(common, categories, 0));
       return;
     }
+    // Locations have the innermost frame first, paths the outermost.
     for (size_t i = of_location.size(); i-- > 0;) {
       FrameRow row = common;
       row.function = static_cast<uint32_t>(of_location[i].function) + 1;
@@ -188,6 +191,7 @@ private:
     const Function& function = profile_.functions[id];
     const StringPool& strings = profile_.strings;
     Functions& table = page_.functions;
+    // Most names are shown as they are linked: 0 says so, and takes no text.
     bool has_system_name =
         function.system_name != StringId{} && function.system_name != function.name;
     table.name.push_back(texts_.add(strings[function.name]));
@@ -248,6 +252,7 @@ public:
   uint32_t add(std::span<const LocationId> stack) {
     uint32_t node = 0;
     uint64_t left_out = 0;  // frames
+    // Once a frame is left out all further ones are, so that the gap is the end of the path.
     for (size_t i = stack.size(); i-- > 0;)
       for (uint32_t frame : frames_.of(stack[i]))
         if (left_out > 0 || (nodes_.size() >= max_nodes_ && !has_child(node, frame)))
@@ -296,6 +301,7 @@ private:
 
 // A node comes after its parent, so that one way through them is enough for each step.
 std::vector<uint32_t> StackPaths::in_preorder() {
+  // Children come after their parents, so that their sums are complete when they are added.
   for (size_t i = nodes_.size(); i-- > 1;)
     nodes_[nodes_[i].parent].samples += nodes_[i].samples;
   std::vector<uint32_t> siblings(nodes_.size());  // by parent, and then in order
@@ -305,6 +311,7 @@ std::vector<uint32_t> StackPaths::in_preorder() {
            std::tuple(nodes_[b].parent, nodes_[a].samples, b);
   });
   std::vector<uint32_t> first(nodes_.size(), 0);  // child of a node, as an index of siblings
+  // Going down, the last index that is kept is that of the largest child.
   for (size_t i = siblings.size(); i-- > 1;)
     first[nodes_[siblings[i]].parent] = static_cast<uint32_t>(i);
 
@@ -319,6 +326,7 @@ std::vector<uint32_t> StackPaths::in_preorder() {
     size_t begin = open.size();
     for (size_t i = first[node]; i < siblings.size() && nodes_[siblings[i]].parent == node; i++)
       open.push_back(siblings[i]);
+    // The largest child is taken first, from the back.
     std::reverse(open.begin() + static_cast<ptrdiff_t>(begin), open.end());
   }
   return order;
@@ -332,6 +340,7 @@ std::vector<uint32_t> StackPaths::write(Tree& tree, FrameWriter& writer) {
   for (uint32_t id : std::span(order).subspan(1)) {
     const Node& node = nodes_[id];
     uint32_t above = nodes_[node.parent].frame;
+    // A frame that has followed the one above before is told by its rank among those.
     auto [rank, is_new] = ranks.try_emplace(uint64_t{above} << 32 | node.frame, 0);
     tree.next.push_back(rank->second);
     if (!is_new)
@@ -356,6 +365,7 @@ void StackPaths::write_stacks(std::span<const uint32_t> order, const Column& end
   for (size_t place = 1; place < order.size(); place++) {
     uint32_t id = order[place];
     depth[id] = depth[nodes_[id].parent] + 1;
+    // `up` adds up over nodes in which no sample ends: they are written with the next stack.
     up += depth_before + 1 - depth[id];
     depth_before = depth[id];
     added++;
@@ -515,6 +525,7 @@ Column write_samples(std::vector<SampleRow> rows, std::span<const uint32_t> orde
     ending[place[row.node]]++;
     before = &row;
   }
+  // A column of ones is left out: readers take 1 for it.
   if (std::ranges::all_of(samples.count, [](uint32_t count) { return count == 1; }))
     samples.count.clear();
   return ending;
@@ -595,6 +606,8 @@ Page make_page(const Profile& profile, std::vector<Note> notes,
                     .weight = has_weight ? sample.weight : 0,
                     .skipped = sample.skipped});
   }
+  // Numbers are final only when all are known: frames get theirs by the order of the tree,
+  // owners by time, and texts by the alphabet.
   FrameWriter writer(profile, texts, page);
   std::vector<uint32_t> order = paths.write(page.tree, writer);
   owners.sort(rows);
