@@ -133,6 +133,7 @@ uint64_t size_of_cache(const std::string& cache) {
 
 // The size that a file may come to have.
 void limit_file_size(const std::string& cache, const Debuginfod::Limits& limits) {
+  // The file may fill what the cache has left, and half of the disk's free space at the most.
   uint64_t most = std::min(
       limits.file_size, limits.cache_size - std::min(limits.cache_size, size_of_cache(cache)));
   std::error_code failed;
@@ -198,6 +199,7 @@ struct Transfer {
 [[noreturn]] void become_tool(pid_t parent, const std::string& digits, int errors) {
   prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
   int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+  // The parent may have ended before prctl(2) was called: then nothing would end this process.
   if (getppid() == parent && nothing >= 0 && dup2(nothing, STDIN_FILENO) >= 0 &&
       dup2(nothing, STDOUT_FILENO) >= 0 && dup2(errors, STDERR_FILENO) >= 0)
     execl(kDebuginfodTool, kDebuginfodTool, "debuginfo", digits.c_str(), nullptr);
@@ -226,6 +228,7 @@ std::optional<std::string> hear(const Transfer& transfer, int errors) {
     pollfd watched[] = {{.fd = transfer.socket, .events = POLLRDHUP, .revents = 0},
                         {.fd = errors, .events = POLLIN, .revents = 0}};
     int ready = poll(watched, std::size(watched), kBetween);
+    // Whoever asked has closed its end, or shut it down.
     if (watched[0].revents != 0)
       return std::nullopt;
     if (ready == 0 && !send(transfer.socket, {.kind = Message::Kind::kProgress,
@@ -238,6 +241,7 @@ std::optional<std::string> hear(const Transfer& transfer, int errors) {
     if (size <= 0)
       return said;
     said.append(part, static_cast<size_t>(size));
+    // The end has the reason, and a chatty tool must not fill the memory.
     said.erase(0, said.size() - std::min(said.size(), kLongest));
   }
 }
@@ -280,6 +284,7 @@ std::optional<Message> run_tool(Transfer& transfer) {
   if (pid == 0)
     become_tool(parent, transfer.file.digits, to.get());
   transfer.is_running = true;
+  // The pipe is closed when the tool ends only if no end for writing is left here.
   to.reset(-1);
   auto said = hear(transfer, from.get());
   if (!said)
@@ -329,7 +334,10 @@ void work(int socket, const std::string& urls, const Debuginfod::Limits& limits)
   become_owner(cache);
   enter(ProcessKind::kFetcher, paths_of_worker(cache));
   Transfer transfer{.socket = socket};
+  // In a thread, because the tool is ended with the thread that has started it.
   std::thread([&] { answer(transfer, cache, limits); }).join();
+  // If the thread gave up a tool that still ran, that has ended with it, and its partial files
+  // are of no use.
   if (!transfer.is_running)
     return;
   while (wait(nullptr) >= 0 || errno == EINTR) {
@@ -394,6 +402,7 @@ Result<Message> wait_for_answer(int worker, const Debuginfod::Limits& limits,
     show_progress(terminal, name, message);
     if (message.received > limits.file_size)
       return errorf("sends more than {}", human_size(limits.file_size));
+    // Only bytes are news: progress is told in any case.
     if (message.received > received)
       last_news = monotonic_ns();
     received = message.received;
@@ -471,6 +480,7 @@ Result<> Debuginfod::start() {
   if (worker_pid_ < 0)
     return system_error("cannot start a process", errno);
   if (worker_pid_ == 0) {
+    // The child would else hold the parent's end open, and never notice that it is gone.
     worker_.reset(-1);
     work(other.get(), urls_, limits_);
     _exit(0);
@@ -484,6 +494,7 @@ void Debuginfod::stop_worker() {
   if (!worker_)
     return;
   constexpr uint64_t kPatience = 1'000'000'000;  // ns
+  // Tells the worker that nobody asks any more; its last messages can still be read.
   shutdown(worker_.get(), SHUT_WR);
   uint64_t start = monotonic_ns();
   Message last;
