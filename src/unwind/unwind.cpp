@@ -317,6 +317,7 @@ uint8_t walk_stack(Code& code, const Profile& profile, std::span<const LocationI
   StackWalk walk(code, Words(code, state.space, words), own.before,
                  ChainState{state.frame_offset, state.end, own.gap.has_value(),
                             stack_pointer_of(words), first_place(switches), is_alone});
+  // Without places the walk itself has to find where the thread left the goroutine's stack.
   if (!switches.empty() && !state.knows_places)
     walk.expect(user[switches.front().start]);
   walk.run();
@@ -334,6 +335,7 @@ uint8_t walk_stack(Code& code, const Profile& profile, std::span<const LocationI
       walk.go_on_behind(*part.gap, part.behind, state.end);
   }
   stack.insert(stack.end(), walk.stack().begin(), walk.stack().end());
+  // A chain may skip frames without any step that looks wrong: impossible calls tell of that.
   bool is_cut = walk.is_cut() || lacks_frames(code, walk.stack());
   return static_cast<uint8_t>((walk.is_repaired() ? kRepaired : 0) |
                               (state.gap != 0 ? kDeep : 0) |
@@ -389,6 +391,8 @@ bool Unwinder::walk(Profile& profile, const StackDumps& dumps, uint64_t memory_l
     if (walked.has_creators)
       if (auto creator = creator_of(walked.code, recorded, state, walked.outcomes.back()))
         stack.push_back(walked.code.creator(*creator));
+    // The stacks of the profile stay as they were until finish(), so that it can go on without
+    // callers.
     if (walked.stacks.memory_to_add(stack.size()) + dumps.locations->memory() - known >
         memory_limit)
       return false;
