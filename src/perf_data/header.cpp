@@ -221,9 +221,12 @@ Result<> read_file_header(const raw::Input& file, Bytes begin, Header& header) {
   if (auto read = read_attrs(file, attrs, entry_size, header); !read)
     return read;
   header.records_begin = records.offset;
+  // perf writes the size of the records when it ends: 0, or more than there is, tells that it
+  // did not.
   header.is_cut =
       records.size == 0 || records.size > file.size() - std::min(records.offset, file.size());
   header.records_end = header.is_cut ? file.size() : records.offset + records.size;
+  // The features lie behind the records, and perf writes them last.
   if (!header.is_cut)
     read_features(file, features, header);
   return Ok{};
@@ -293,6 +296,7 @@ bool counts_the_same(const perf_event_attr& one, const perf_event_attr& other) {
 
 bool BuildId::is_of(const std::string& gnu_build_id) const {
   std::string id = gnu_build_id.substr(0, kBuildIdSize);
+  // Records without a size have 20 bytes: shorter ids were filled with zeros.
   if (!has_size)
     id.resize(kBuildIdSize);
   return id == bytes;
@@ -391,6 +395,7 @@ Result<std::vector<RecordedEvent>> number_events(std::vector<EventAttr>& attrs) 
       continue;
     if (events.size() == raw::kMaxEvents)
       return errorf("more than {} events, which are not read", raw::kMaxEvents);
+    // Two events of one name get those of perf, or numbers, to be told apart.
     bool is_taken = std::ranges::find(events, event.name, &RecordedEvent::name) != events.end();
     if (is_taken)
       event.name = attr.name.empty() || attr.name == event.name

@@ -170,6 +170,8 @@ private:
 Result<ReadFile> Conversion::run(const FilePlaces& places, const RunningKernel& kernel) {
   if (auto read = read_all(/*is_for_stacks=*/false); !read)
     return std::move(read).error();
+  // Copies of stacks are unwound by all mappings, of which some come after the samples: these
+  // are read in a second pass.
   if (waits_for_stacks_) {
     is_second_ = true;
     if (auto read = read_all(/*is_for_stacks=*/true); !read)
@@ -186,6 +188,7 @@ Result<ReadFile> Conversion::run(const FilePlaces& places, const RunningKernel& 
   recording_.memory += images_.memory();
   if (recording_.memory > recording_.memory_budget)
     return raw::out_of_budget(recording_);
+  // A perf map is of use only if the process had samples, and code in memory.
   std::erase_if(makers_, [this](uint32_t pid) { return !sampled_.contains(pid); });
   recording_.perf_maps = read_perf_maps(makers_, last_time_, places.symfs);
   for (const RecordedPerfMap& map : recording_.perf_maps)
@@ -207,6 +210,7 @@ Result<ReadFile> Conversion::run(const FilePlaces& places, const RunningKernel& 
 }
 
 Result<> Conversion::read_all(bool is_for_stacks) {
+  // Both passes number the records alike, as the numbers stand for times in files without any.
   place_ = 0;
   auto read = read_records({file_, header_.records_begin, header_.records_end}, is_for_stacks);
   for (const auto& other : others_)
@@ -227,6 +231,7 @@ Result<> Conversion::read_records(Records records, bool is_for_stacks) {
     if (recording_.memory + memory_beside() > recording_.memory_budget)
       return raw::out_of_budget(recording_);
   }
+  // Damage is counted in the first pass alone.
   if (!is_for_stacks)
     recording_.damaged_bytes += records.damaged_bytes();
   return Ok{};
@@ -287,6 +292,7 @@ const EventAttr* Conversion::attr_of(Bytes record) const {
     return nullptr;
   const EventAttr& first = header_.attrs.front();
   auto place = place_of_id(first.attr);
+  // Without numbers in the samples all of them count for the first event.
   if (header_.attrs.size() == 1 || !place)
     return &first;
   auto known = attr_of_id_.find(load<uint64_t>(record, *place).value_or(0));
@@ -314,12 +320,14 @@ Result<> Conversion::take_sample(Bytes record) {
     leave_out(sample.error().message());
     return Ok{};
   }
+  // Without times the order in the file stands for them.
   if (!has_times())
     sample->time = place_;
   if (!sample->deferred) {
     add(*std::move(sample), *attr);
     return Ok{};
   }
+  // The copy of the stack is a view of the record, and is not needed where the kernel walks.
   sample->stack = {};
   held_bytes_ += bytes_of(*sample);
   auto& held = held_[{sample->tid, *sample->deferred}];
@@ -337,6 +345,7 @@ void Conversion::take_deferred(Bytes record) {
   if (count > in.remaining() / sizeof(uint64_t))
     return;
   std::vector<uint64_t> stack;
+  // Zeros and markers of contexts are no addresses.
   for (; count > 0; count--)
     if (uint64_t address = in.u64();
         address != 0 && address < static_cast<uint64_t>(PERF_CONTEXT_MAX))
@@ -384,6 +393,7 @@ void Conversion::add(Sample sample, const EventAttr& attr) {
   recorded.kernel_stack = sample.kernel_stack;
   recorded.user_stack = sample.user_stack;
   // The kernel does not tell why its walk ended: report knows a root when it sees one.
+  // 127 is the default of kernel.perf_event_max_stack.
   constexpr size_t kUsualFrames = 127;
   size_t limit = attr.attr.sample_max_stack != 0 ? attr.attr.sample_max_stack : kUsualFrames;
   recorded.user_end = sample.kernel_stack.size() + sample.user_stack.size() >= limit
@@ -462,6 +472,7 @@ void Conversion::take_mapping(const RawMapping& mapping, const BuildId& id, uint
   if (mode == PERF_RECORD_MISC_KERNEL && mapping.pid == kKernelPid) {
     add_mapping(mapping, kernel_places_);
     if (!id.bytes.empty() && mapping.path.starts_with(kKernelPath))
+      // A build id that the header has for the kernel counts.
       header_.build_ids.try_emplace(std::string(kKernelPath), id);
     return;
   }
@@ -474,6 +485,7 @@ void Conversion::take_mapping(const RawMapping& mapping, const BuildId& id, uint
   if (is_memory(mapping.path))
     makers_.insert(mapping.pid);
   RawMapping of_file = mapping;
+  // The build id took the place of device and inode in the record.
   if (!id.bytes.empty())
     of_file.file = {};
   ImageId image = images_.of(of_file, id);
@@ -511,6 +523,7 @@ void Conversion::set_times(const FilePlaces& places) {
     recording_.realtime_ns = header_.realtime_ns + (begin - header_.clock_ns);
   else if (places.end_realtime_ns > last_time_ - begin)
     recording_.realtime_ns = places.end_realtime_ns - (last_time_ - begin);
+  // 0: the recording has no end, as perf has not ended it.
   recording_.end_time = header_.is_cut ? 0 : std::max<uint64_t>(last_time_, 1);
 }
 

@@ -19,6 +19,8 @@ constexpr uint64_t kBranchHardwareIndex = 1 << 17;
 constexpr uint64_t kBranchCounters = 1 << 19;
 
 void skip(Reader& in, uint64_t count, uint64_t size) {
+  // A count beyond the record may overflow with its size: reading more than there is makes the
+  // reader fail.
   in.bytes(count > in.remaining() ? UINT64_MAX : count * size);
 }
 
@@ -63,6 +65,7 @@ void add_address(uint64_t part, uint64_t address, Sample& sample) {
 }
 
 void read_chain(Reader& in, Sample& sample) {
+  // Until the first marker, addresses are of the mode that was interrupted.
   uint64_t part = marker_of(sample.misc);
   for (uint64_t left = in.u64(); left > 0 && in.ok(); left--) {
     uint64_t address = in.u64();
@@ -86,12 +89,14 @@ void read_stack(Reader& in, Sample& sample) {
   if (size == 0)
     return;
   Bytes stack = in.bytes(size);
+  // The kernel reserves a fixed size, and says how much of it is the stack.
   sample.stack = stack.first(std::min<uint64_t>(in.u64(), stack.size()));
 }
 
 // Reads the fields before the call chain.
 void read_begin(Reader& in, const perf_event_attr& attr, Sample& sample) {
   auto has = [&](uint64_t field) { return (attr.sample_type & field) != 0; };
+  // Each of these fields takes 8 bytes, in this order.
   for (uint64_t field : {PERF_SAMPLE_IDENTIFIER, PERF_SAMPLE_IP, PERF_SAMPLE_TID,
                          PERF_SAMPLE_TIME, PERF_SAMPLE_ADDR, PERF_SAMPLE_ID,
                          PERF_SAMPLE_STREAM_ID, PERF_SAMPLE_CPU, PERF_SAMPLE_PERIOD}) {
@@ -164,6 +169,7 @@ Result<Sample> parse_sample(Bytes record, const perf_event_attr& attr) {
   read_end(in, attr, sample);
   if (!in.ok())
     return in.error("sample");
+  // Without a call chain, or with an empty one, the place of the sample is its stack.
   if (sample.kernel_stack.empty() && sample.user_stack.empty() && !sample.deferred)
     take_ip_as_stack(sample);
   return sample;
