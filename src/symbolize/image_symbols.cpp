@@ -46,6 +46,8 @@ std::unique_ptr<ImageSymbols> ImageSymbols::open(std::shared_ptr<Binary> binary,
         "relocatable: its code has addresses only where it is linked or loaded");
     return symbols;
   }
+  // Sources are asked in this order: Go's table, debugging information, symbols of the linker,
+  // and the exported ones, which know the least.
   symbols->problem_ = symbols->binary_->go_problem();
   if (symbols->go_module())
     symbols->sources_.push_back(open_pclntab_source(*symbols->go_module()));
@@ -157,6 +159,8 @@ std::optional<FrameSource> ImageSymbols::find(ImageAddress address,
   for (const auto& source : sources_) {
     if (!source->find(address, calls))
       continue;
+    // Debugging information has the plain name, which the symbol makes exact; symbols have no
+    // lines, which debugging information may add.
     FrameSource kind = source->kind();
     if (kind == FrameSource::kDwarf)
       name_by_symbol(address, calls.back());
@@ -295,6 +299,8 @@ void ImageSymbols::name_by_symbol(ImageAddress address, Call& call) const {
 
 std::vector<FunctionRange> ImageSymbols::functions() const {
   std::vector<FunctionRange> result;
+  // A function is listed by the best source that finds it, and not again by others at the same
+  // address.
   std::vector<SymbolSource*> better;  // that have listed theirs
   std::vector<Call> calls;
   for (const auto& source : sources_) {
@@ -326,6 +332,7 @@ std::string ImageSymbols::search_problem() const {
 }
 
 std::string ImageSymbols::debug_problem() const {
+  // Looking for split units reads the list of units, and notes what is wrong with it.
   if (dwarf_)
     dwarf_->has_split_units();
   return search_problem();

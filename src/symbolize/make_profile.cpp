@@ -61,6 +61,7 @@ public:
     if (wanted.empty())
       return left_;
     raw::ArchivedFiles files = pieces_.open(wanted, left_);
+    // Before the files are merged: `held` goes by the numbers of all recordings.
     if (kept_.numbers)
       renumber_images(*kept_.numbers, images, files);
     left_ -= files.size;
@@ -115,6 +116,7 @@ Result<Profile> profile_with_callers(raw::Recording& recording, const Filter& fi
   if (!replayed)
     return std::move(replayed).error();
   Profile profile = std::move(replayed->profile);
+  // For the stacks that are left since find_callers() was called last.
   if (!find_callers(profile, replayed->dumps, profile.memory_limit))
     return raw::out_of_budget(recording);
   recording.piece_chunks.clear();

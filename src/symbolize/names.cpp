@@ -28,6 +28,7 @@ std::string unescape(std::string_view text) {
 
 // Bytes of the package path: up to the first dot after the last slash before any bracket.
 size_t package_size(std::string_view name) {
+  // A type argument may have slashes and dots of its own.
   std::string_view outside = name.substr(0, name.find('['));
   size_t slash = outside.rfind('/');
   size_t dot = outside.find('.', slash == std::string_view::npos ? 0 : slash);
@@ -91,6 +92,7 @@ bool is_mangled_rust(std::string_view name) {
 std::string_view crate_of(std::string_view shown) {
   size_t begin = std::min(shown.find_first_not_of("<&*"), shown.size());
   shown.remove_prefix(begin);
+  // The type that a method is of may be a reference or a trait object.
   for (std::string_view word : {"mut ", "dyn ", "const "})
     if (shown.starts_with(word))
       shown.remove_prefix(word.size());
@@ -138,6 +140,7 @@ std::string display_name(std::string_view name, FrameSource source, NameForm for
     return std::string(name);
   bool is_short = form == NameForm::kShort;
   constexpr std::string_view kStub = "@plt";
+  // An index keeps stubs under their names with the ending.
   bool may_be_stub = source == FrameSource::kPlt || source == FrameSource::kGsym;
   if (may_be_stub && name.ends_with(kStub))
     return native_name(name.substr(0, name.size() - kStub.size()), source, is_short) +

@@ -72,6 +72,7 @@ private:
   };
 
   FunctionId intern(const Call& call, FrameSource source) {
+    // The name is looked up without the place, as one function may have many.
     Names names = names_of(call.function, source);
     if (names.package == StringId{} && is_go(source))
       names.package = intern(package_of_assembly(call.file));
@@ -119,6 +120,7 @@ void symbolize_kernel(const Profile& profile, const std::vector<Location*>& loca
                       std::string_view kernel_symbols, FrameWriter& frames) {
   Kallsyms kallsyms(kernel_symbols);
   for (Location* location : locations) {
+    // Code that was loaded during the recording is not in the list that was read once.
     if (location->kernel_name != StringId{}) {
       std::string_view name = profile.strings[location->kernel_name];
       frames.write(*location, {{.function = name, .file = {}}}, FrameSource::kKernelCode);
@@ -165,6 +167,7 @@ void symbolize_file(std::vector<Location*> locations, NamedFile& named, FrameWri
     location->unnamed = file.unnamed;
     if (!file.symbols)
       continue;
+    // The reason, which holds unless a name is found below.
     location->unnamed =
         file.symbols->has_code_names() ? Unnamed::kNoSymbol : Unnamed::kStripped;
     if (!location->image_address)
@@ -201,6 +204,7 @@ void symbolize_vdso(const std::vector<Location*>& locations, std::string_view vd
     location->unnamed = Unnamed::kVdso;
     calls.clear();
     ImageAddress address{location->call_of(to_integer(*location->image_address))};
+    // A 32-bit process would be named by tables of other code.
     if (symbols && is_64_bit(*location) && symbols->find(address, calls))
       frames.write(*location, calls, FrameSource::kVdso);
   }
@@ -263,6 +267,7 @@ const NamedFile::Answer& NamedFile::find(ImageAddress address) {
   answer.source = file.symbols->find(address, answer.calls);
   if (answer.source)
     return answer;
+  // The begin of a function, from the call frame information, still tells it from others.
   if (auto function = file.symbols->find_nameless(address)) {
     answer.calls = {{.function = function->name, .file = {}}};
     answer.source = FrameSource::kCallFrames;
@@ -284,6 +289,8 @@ SymbolizerReport symbolize(Profile& profile, const RecordedSymbols& recorded, Na
   FrameWriter frames(profile, forms);
   std::vector<std::vector<Location*>> by_image(profile.images.size());
   for (Location& location : profile.locations) {
+    // Locations that stand for no code, or that a profile brought with names, are left as they
+    // are.
     if (is_no_code(location.unnamed) || location.frame_count > 0)
       continue;
     location.unnamed = Unnamed::kUnmapped;

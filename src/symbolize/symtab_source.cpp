@@ -95,6 +95,7 @@ public:
   FrameSource kind() const override { return FrameSource::kPlt; }
 
   bool find(ImageAddress address, std::vector<Call>& calls) override {
+    // The last stub that begins at the address or before; there may be gaps behind it.
     auto next = std::ranges::upper_bound(stubs_, address, {}, &elf::PltStub::address);
     if (next == stubs_.begin())
       return false;
