@@ -60,6 +60,7 @@ public:
       if (!block)
         return std::move(block).error();
       if (*block == nullptr)
+        // A block may end where memory does: the bytes themselves are tried.
         return read_alone(address, room);
       uint64_t offset = address % kBlock;
       uint64_t size = std::min<uint64_t>(room.size(), kBlock - offset);
@@ -92,6 +93,8 @@ private:
   Result<const Block*> block_of(uint64_t address) {
     auto [entry, is_new] = blocks_.try_emplace(address / kBlock);
     if (is_new) {
+      // Buckets far apart could make blocks of any number: all are dropped and read again if
+      // need be.
       if (blocks_.size() > kMaxBytesKept / kBlock)
         return forget_others(address);
       Block block(kBlock);
@@ -159,6 +162,8 @@ public:
     if (!*place)
       return why_empty(*rate);
     HeapProfile profile;
+    // The program goes on running: a torn profile is taken again, and the last one is given as
+    // it is.
     for (int look = 0; look < kMaxHeapLooks; look++) {
       auto taken = take(**place, time);
       if (!taken)
@@ -185,6 +190,7 @@ public:
     double ticks = 0;
     for (const RawBucket& bucket : list->buckets) {
       auto count = std::bit_cast<double>(bucket.words[0]);
+      // Compared so that not-a-number fails.
       bool is_count = count >= 0 && count < kMaxWaits;
       ticks += static_cast<double>(bucket.words[1]);
       if (!is_count || ticks > kMaxAmount)
@@ -215,6 +221,7 @@ private:
       return std::move(rate).error();
     if (!*rate)
       return unlike_go("its rate cannot be read");
+    // MemProfileRate is an int: negative rates turn the profile off, as 0 does.
     return **rate > INT64_MAX ? 0 : **rate;
   }
 
@@ -240,6 +247,8 @@ private:
   // The place of the word that leads to the list of the kind; none: it is empty.
   Result<std::optional<uint64_t>> find_list(go::BucketKind kind) {
     bool may_be_empty = kind != go::BucketKind::kMemory;
+    // The code refers to several words that may be the lists, in any order: a bucket of the
+    // kind tells which it is.
     for (uint64_t place : runtime_.lists) {
       auto head = memory_.word(place);
       if (!head)
@@ -280,12 +289,14 @@ private:
     if (!*done || in_header(go::kBucketKind) != static_cast<uint64_t>(kind) ||
         depth > kMaxBucketStack)
       return std::optional<uint64_t>();
+    // The depth was checked: memory may hold something else by now.
     std::vector<uint64_t> rest(depth + words_of(kind));
     done = memory_.read(address + go::kBucketStack, std::as_writable_bytes(std::span(rest)));
     if (!done)
       return std::move(done).error();
     auto stack = std::span(rest).first(depth);
     RawBucket bucket = {.size = in_header(go::kBucketSize)};
+    // The hash in the header proves that this is a bucket, and read whole.
     if (!*done ||
         go::bucket_hash(std::as_bytes(stack), bucket.size) != in_header(go::kBucketHash))
       return std::optional<uint64_t>();
@@ -329,6 +340,8 @@ private:
 
   Result<RawList> read_memory_list(uint64_t place) {
     memory_.forget();
+    // The cycle is read before the list, so that a cycle that ends meanwhile shows when both
+    // are compared.
     auto cycle = read_cycle();
     if (!cycle)
       return std::move(cycle).error();
@@ -343,6 +356,8 @@ private:
     auto list = read_memory_list(place);
     if (!list)
       return std::move(list).error();
+    // The second look tells whether the first is consistent: nothing stops the program in
+    // between.
     auto again = read_memory_list(place);
     if (!again)
       return std::move(again).error();
@@ -371,6 +386,8 @@ private:
     HeapProfile profile;
     profile.collections = list.cycle >> runtime_.layout.cycle_shift;
     // Counts that are about to be published count as if they were.
+    // The records of three cycles are used in turn; this is the one that the last collection
+    // ended.
     std::array<size_t, 1> ended = {profile.collections % kAll.size()};
     auto is_empty = [&](const RawBucket& bucket) {
       return sum_of(bucket, 0, ended) == 0 && sum_of(bucket, 1, ended) == 0;
@@ -378,6 +395,7 @@ private:
     profile.is_before_first = std::ranges::all_of(list.buckets, is_empty);
     bool is_all = time == HeapTime::kNow || profile.is_before_first;
     std::span<const size_t> cycles = is_all ? std::span<const size_t>(kAll) : ended;
+    // A few buckets may be read while they change; if most are wrong, the layout is.
     size_t odd = 0;
     for (const RawBucket& bucket : list.buckets) {
       HeapBucket counted = {.stack = bucket.stack,

@@ -45,6 +45,8 @@ public:
                         &MemoryCounter::read_spans})
         if (auto done = (this->*step)(counts); !done)
           return std::move(done).error();
+      // Counts and spans are read at different moments: as long as they nearly agree, none of
+      // them changed by much.
       double off = difference_of(counts);
       counts.is_torn = off > kNear;
       if (!counts.is_torn)
@@ -66,6 +68,7 @@ private:
     constexpr double kSmall = 4 << 20;  // that counts little
     double counted = static_cast<double>(counts.in_spans + counts.in_stacks + counts.in_work);
     double found = static_cast<double>(counts.span_bytes + counts.manual_bytes);
+    // In a small heap a few spans make a large part.
     return std::max(std::abs(counted - found) - kSmall, 0.0) / std::max(counted, kSmall);
   }
 
@@ -102,6 +105,7 @@ private:
     counts.collections = load<uint32_t>(memory, layout_.collections()).value_or(0);
     counts.forced = load<uint32_t>(memory, layout_.collections() + 4).value_or(0);
     counts.cpu_share = std::bit_cast<double>(word(layout_.collections() + 8));
+    // The runtime keeps the last 256 pauses, in a ring.
     for (uint32_t back = 1; back <= std::min(counts.collections, 256U); back++)
       counts.pauses.push_back(
           word(layout_.pauses() + uint64_t{(counts.collections - back) % 256} * 8));
@@ -118,9 +122,11 @@ private:
     if (auto done = read_at(runtime_.collector, memory, "its collector cannot be read"); !done)
       return done;
     auto word = [&](uint64_t offset) { return load<uint64_t>(memory, offset).value_or(0); };
+    // GOGC=off is -1.
     auto percent = static_cast<int32_t>(load<uint32_t>(memory, 0).value_or(0));
     if (percent >= 0)
       counts.gc_percent = percent;
+    // Without a limit it is the largest number.
     if (word(8) < INT64_MAX)
       counts.limit = word(8);
     counts.live = word(layout_.live);
@@ -140,6 +146,7 @@ private:
         !done)
       return done;
     auto [address, length, capacity] = slice;
+    // The slice's words are checked before any of it is read, whatever length it says.
     if (length > capacity || length > kMaxSpans || address % 8 != 0)
       return not_as_counted("its list of spans is none");
     std::set<uint64_t> arenas;
@@ -160,6 +167,7 @@ private:
 
   Result<> add_spans(std::span<const uint64_t> list, MemoryCounts& counts,
                      std::set<uint64_t>& arenas) {
+    // One call reads many spans: one by one they would take a system call each.
     std::vector<std::byte> memory(list.size() * kMaxSpanSize);
     std::vector<proc::MemoryPiece> pieces;
     for (size_t i = 0; i < list.size(); i++)
@@ -191,6 +199,7 @@ private:
     uint64_t size = load<uint64_t>(span, count_at + 8).value_or(0);
     counts.span_count++;
     counts.span_bytes += bytes;
+    // A large object has a span of its own, and may be smaller than that.
     uint64_t taken = size > bytes ? bytes : std::min(objects * size, bytes);
     counts.object_bytes += taken;
     SizeClass& of_size = counts.classes[size > kLargestSlot ? UINT64_MAX : size];

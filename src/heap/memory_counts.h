@@ -71,7 +71,7 @@ struct MemoryCounts {
 };
 
 inline constexpr uint64_t kArenaSize = 64 << 20;
-inline constexpr uint64_t kLargestSlot = 32 << 10;  // of spans with several objects
+inline constexpr uint64_t kLargestSlot = 32 << 10;  // in spans with several objects
 
 // Reads them from the memory of a program that goes on running, or of a core file. What the
 // spans add up to has to be what the runtime counted, or nearly so: else it is read again, and
