@@ -53,10 +53,13 @@ private:
     Node node{in_.u32(), in_.uvarint32(), in_.uvarint32()};
     if (!in_.ok())
       return Met::kEnd;
+    // A node holds the address only if all around it do.
     holds &= may_hold;
     if (holds)
       nodes_.push_back(node);
     Met met = has_children ? Met::kOther : Met::kEnd;
+    // All children are read, although one holds the address: what follows the node begins
+    // behind them.
     while (met == Met::kOther)
       met = read_node(first, holds, depth + 1);
     return holds ? Met::kFound : (in_.ok() ? Met::kOther : Met::kEnd);
@@ -120,6 +123,7 @@ Result<GsymFile> GsymFile::parse(Bytes file) {
     return errorf("GSYM header: address offsets of {} bytes", size);
   if (id_size > kMaxIdSize)
     return errorf("GSYM header: an id of {} bytes", id_size);
+  // Tables are bounded here, so that a look-up later reads nothing outside of them.
   parsed.offsets_ = in.bytes(uint64_t{parsed.function_count_} * size);
   in.bytes((4 - in.offset() % 4) % 4);
   parsed.infos_ = in.bytes(uint64_t{parsed.function_count_} * 4);
@@ -179,6 +183,7 @@ std::optional<uint32_t> GsymFile::index_at(uint64_t address) const {
   if (low == 0)
     return std::nullopt;
   uint32_t index = low - 1;
+  // The number of equal begins is bounded, for a hostile file could have all of them equal.
   constexpr int kMaxEqual = 16;
   for (int i = 0; i < kMaxEqual && index > 0 && begin_of(index - 1) == begin_of(index); i++)
     index--;
@@ -246,6 +251,7 @@ std::optional<GsymFile::Row> GsymFile::find_row(Bytes lines, uint64_t begin,
     if (step == kAddAddress) {
       at += in.uvarint64();
     } else {
+      // One byte steps both line and address, as in DWARF's special opcodes.
       uint64_t number = step - uint64_t{kFirst};
       line += static_cast<uint32_t>(static_cast<uint64_t>(least) + number % steps);
       at += number / steps;
@@ -277,6 +283,7 @@ bool GsymFile::find(uint64_t address, std::vector<Call>& calls) {
   uint64_t begin = described->address;
   if (described->size != 0 && address - begin >= described->size)
     return false;
+  // 8: behind the size and the name.
   Reader in(tail(info_of(*index), 8), order_);
   std::optional<Row> row;
   std::vector<Node> nodes;
@@ -290,6 +297,7 @@ bool GsymFile::find(uint64_t address, std::vector<Call>& calls) {
     else if (part == Part::kInlinedCalls)
       nodes = NodeReader(contents, order_, address).read(begin);
   }
+  // A call's place is where the next inner one is called: positions move outward by one.
   Position place = row ? position(row->file, row->line) : Position();
   for (size_t i = nodes.size(); i-- > 1;) {
     calls.push_back({.function = text(nodes[i].name),

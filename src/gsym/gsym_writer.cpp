@@ -110,6 +110,8 @@ void GsymWriter::add(uint64_t begin, uint64_t end, std::span<const Call> calls,
   if (calls.empty() || begin >= end || calls.back().function.empty())
     return;
   uint32_t name = text(calls.back().function);
+  // A range goes on with the function before it if it follows it, has its name, and begins none
+  // itself; sizes have 32 bits.
   bool is_same = !nodes_.empty() && !begins_function && end_ == begin &&
                  nodes_[0].name == name && end - nodes_[0].ranges[0].first <= UINT32_MAX;
   if (!is_same) {
@@ -120,6 +122,8 @@ void GsymWriter::add(uint64_t begin, uint64_t end, std::span<const Call> calls,
   size_t node = 0;
   extend(node, begin, end);
   add_row(begin, calls.front());
+  // From the outermost call inward, so that each finds the node of the call that it is inlined
+  // into.
   for (size_t i = calls.size() - 1; i-- > 0;) {
     const Call& site = calls[i + 1];
     NodeKey key{node, text(calls[i].function), file(site.file), site.line};
@@ -150,6 +154,7 @@ void GsymWriter::pack_lines(std::string& out) const {
       put_sleb(lines, out);
       lines = 0;
     }
+    // One byte stands for a step of both numbers, if it is large enough for them.
     uint64_t step = bytes > UINT8_MAX ? bytes
                                       : static_cast<uint64_t>(lines - kLeastStep) +
                                             bytes * kSteps + uint64_t{kFirst};
@@ -190,6 +195,7 @@ void GsymWriter::end_function() {
     return;
   uint64_t begin = nodes_[0].ranges[0].first;
   begins_.push_back(begin);
+  // Readers expect the descriptions at multiples of four.
   pad(packed_, 4);
   infos_.push_back(packed_.size());
   put(static_cast<uint32_t>(end_ - begin), packed_);
@@ -216,6 +222,7 @@ void GsymWriter::end_function() {
 Result<> GsymWriter::finish(std::string_view id, const Facts& facts,
                             const std::function<void(std::string_view)>& write) {
   end_function();
+  // The facts are the last text of the table, where read_facts() looks for them.
   texts_ += text_of(facts);
   texts_ += '\0';
   uint64_t base = begins_.empty() ? 0 : begins_.front();
@@ -228,6 +235,7 @@ Result<> GsymWriter::finish(std::string_view id, const Facts& facts,
   pad(tables, 4);
   uint64_t texts = kHeaderSize + tables.size() + 4 * begins_.size() + 4 + files_.size();
   uint64_t first = (texts + texts_.size() + 3) / 4 * 4;
+  // Offsets in the file have 32 bits.
   if (first + packed_.size() > UINT32_MAX)
     return Error("its names and lines take more than the 4 GiB that GSYM has room for");
   for (uint64_t info : infos_)
