@@ -158,6 +158,7 @@ std::string shorten_templates(std::string_view name, bool is_rust, int nesting =
   size_t begin = 0;  // of the arguments
   for (size_t i = 0; i < name.size();) {
     size_t size = 1;
+    // "operator<" and the like are names, not brackets.
     if (!is_rust && name.substr(i).starts_with(kOperator))
       size = kOperator.size() + operator_size(name.substr(i + kOperator.size()));
     else if (name.substr(i).starts_with("->"))
@@ -168,6 +169,8 @@ std::string shorten_templates(std::string_view name, bool is_rust, int nesting =
       result += shorten_arguments(name.substr(begin, i - 1 - begin), is_rust, nesting);
     else if (piece == ">" && depth == 0 && kept > 0)
       kept--;
+    // Inside of arguments every "<" opens another level; outside it depends on what comes
+    // before.
     bool begins = piece == "<" && (depth > 0 || begins_arguments(result, is_rust));
     if (depth == 0)
       result += piece;
@@ -175,6 +178,7 @@ std::string shorten_templates(std::string_view name, bool is_rust, int nesting =
       begin = i;
     kept += piece == "<" && !begins ? 1 : 0;
   }
+  // Brackets that do not pair: the name is no template's, and is left as it is.
   return depth == 0 && kept == 0 ? result : std::string(name);
 }
 
@@ -232,6 +236,7 @@ std::optional<std::string> demangle(std::string_view name, bool is_short) {
     return is_short ? shorten_templates(readable, /*is_rust=*/true) : readable;
   }
   if (name.starts_with("_D")) {
+    // D's demangler knows no clones, so their suffix is taken off and told behind the name.
     std::string_view suffix = clone_suffix(name);
     auto result = demangle_d(text.substr(0, name.size() - suffix.size()));
     if (result && is_short)

@@ -92,6 +92,8 @@ std::string printable(std::string_view text) {
   result.reserve(text.size());
   while (!text.empty()) {
     auto [code_point, size] = decode_utf8(text);
+    // A byte that is not UTF-8 is written by itself, so that decoding goes on with the next
+    // one.
     size_t taken = size == 0 ? 1 : size;
     if (size != 0 && !is_unseen(code_point)) {
       result += text.substr(0, size);
@@ -165,6 +167,7 @@ void append_number(uint64_t number, int base, std::string& text) {
 std::string human_size(uint64_t bytes) {
   static constexpr std::array kUnits = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   if (bytes < 1024)
+    // 1023.95 would be rounded to 1024.0.
     return fmt::format("{} B", bytes);
   double size = static_cast<double>(bytes) / 1024;
   size_t unit = 0;
