@@ -114,6 +114,7 @@ Result<std::optional<DebugFile>> fetch(const Identity& wanted, const std::string
     return std::move(fetched).error();
   if (!*fetched)
     return std::optional<DebugFile>();
+  // The file is checked like any other: a server may send anything.
   auto file = open_candidate(**fetched, "", wanted);
   if (!file)
     options.debuginfod->refuse(wanted.build_id);
@@ -208,6 +209,7 @@ Result<std::optional<DebugFile>> open_debug_file(const elf::Image& image,
   if (link && *link)
     wanted.crc = (*link)->crc;
   auto file = open_first(debug_file_places(image, path, options), wanted, path, options);
+  // A damaged link is the reason only if nothing was found without it.
   if (file && !*file && !link)
     return std::move(link).error();
   return file;
