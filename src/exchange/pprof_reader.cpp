@@ -65,6 +65,7 @@ std::optional<std::string> gnu_build_id_of(std::string_view text) {
   std::string bytes;
   for (size_t i = 0; i + 1 < text.size(); i += 2) {
     auto byte = parse_hex(text.substr(i, 2));
+    // parse_hex() would take "0x" as the beginning of a number.
     if (!byte || text[i + 1] == 'x')
       return std::nullopt;
     bytes.push_back(static_cast<char>(*byte));
