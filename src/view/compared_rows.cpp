@@ -125,8 +125,8 @@ private:
     const ProfileImage& image = profile.images[row.key.image];
     if (image.kind != ProfileImage::Kind::kFile)
       return true;
-    // The same file has the same numbers of closures and clones, so its names are compared as
-    // they are.
+    // One build has one set of numbers of closures and clones, so its names are compared
+    // unchanged.
     std::string name(base_name(image.file.path));
     auto before = builds_before_.find(name);
     auto after = builds_after_.find(name);

@@ -29,9 +29,9 @@ namespace gosym {
 // rows by their size in both profiles together: divided equally, hundreds of small rows would
 // hide what a large one shows.
 //
-// That holds for programs where recordings are the blocks of both sides. Blocks of time know
-// nothing of what differs from one run of a program to the next: the same functions of a Go
-// program were found to vary by a tenth of themselves from run to run, and those of its garbage
+// A verdict holds for the programs if recordings are the blocks of both sides. Blocks of time
+// know nothing of the differences between runs of a program: the same functions of a Go program
+// were found to vary by a tenth of themselves from run to run, and those of its garbage
 // collector by a half. A verdict by blocks of time is of these two recordings only: of 200
 // pairs of runs of prometheus 76 had one, of those of a Go program that checks packages 18. Of
 // 200 pairs of five runs of each side it was none and 2 (scripts/measure-diff).

@@ -65,7 +65,7 @@ private:
       return;
     }
     weights_[to_index(stack.front())].self += amount;
-    // Where neighbours merge, append() also decides which entry a sample is charged to, so the
+    // If neighbours merge, append() also decides which entry a sample is charged to, so the
     // whole path is needed; else the innermost frame is enough.
     path_.clear();
     if (keys_.merges_neighbours())
