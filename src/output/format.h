@@ -10,8 +10,8 @@
 
 namespace gosym {
 
-// How a format takes a profile of several events: it is written whole, or once for each event,
-// or only its first event is.
+// The treatment of a profile of several events by a format: it is written whole, or once for
+// each event, or only its first event is.
 enum class EventsWritten : uint8_t { kTogether, kEach, kFirst };
 
 // A form that a profile can be written in.
