@@ -17,8 +17,8 @@ std::optional<FrameSource> source_of(const ImageSymbols& symbols,
 // All functions, by address, those that nobody has a name for among them.
 std::vector<FunctionRange> all_functions(const ImageSymbols& symbols);
 
-// Those of `functions` with the name as the linker has it; if there are none, as people are
-// shown it, short or in full. One place is given once.
+// The functions of `functions` with the name as the linker has it; if there are none, as people
+// are shown it, short or in full. One place is given once.
 std::vector<FunctionRange> functions_named(const ImageSymbols& symbols,
                                            std::span<const FunctionRange> functions,
                                            std::string_view name);
@@ -28,14 +28,14 @@ struct FoundFunctions {
   bool is_exact = false;  // the name or the address was that of each of them
 };
 
-// Those of `functions` with the name; if there are none and it can be an address, the one
-// there; else those whose short name it matches as a regular expression. An error: it has to be
-// an expression, and is none.
+// The functions of `functions` with the name; if there are none and it can be an address, the
+// one there; else those whose short name it matches as a regular expression. An error: it has
+// to be an expression, and is none.
 Result<FoundFunctions> find_functions(const ImageSymbols& symbols,
                                       std::span<const FunctionRange> functions,
                                       const std::string& wanted);
 
-// Those of `functions` whose short name contains the text.
+// The functions of `functions` whose short name contains the text.
 std::vector<FunctionRange> functions_with(const ImageSymbols& symbols,
                                           std::span<const FunctionRange> functions,
                                           std::string_view text);
