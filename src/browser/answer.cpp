@@ -20,6 +20,7 @@ bool is_same_selection(const Query& a, const Query& b) {
 
 std::shared_ptr<const Profile> profile_of(const Recorded& recorded, const Query& query,
                                           const Answer* before) {
+  // The selection is the slowest part: a query that differs in the rest shares its profile.
   if (before && is_same_selection(before->query, query))
     return before->selected->profile;
   const std::shared_ptr<const Profile>& whole = recorded.events[query.event];
@@ -85,11 +86,13 @@ std::shared_ptr<const Selected> selected_of(const Recorded& recorded, const Quer
   selected->profile = profile_of(recorded, query, before);
   const Profile& profile = *selected->profile;
   selected->recorded = recorded.events[query.event]->total_amount();
+  // Shortcomings are of all samples, for nothing tells those of the selected ones.
   selected->shortcomings = shortcomings_of(*recorded.events[query.event]);
 
   std::vector<SampleCount> samples = profile.samples;
   for (const Pick& pick : query.picks)
     samples = picked(profile, std::move(samples), pick);
+  // The load is drawn for all time: before the chosen part is cut out.
   for (const SampleCount& sample : samples) {
     uint32_t step = std::min(sample.step, kMaxSteps - 1);
     if (step >= selected->load.size())
@@ -131,6 +134,7 @@ std::shared_ptr<const Entries> entries_of(const Selected& selected, Dimension::K
   double least = kLeastNoticed * static_cast<double>(selected.recorded);
   for (std::vector<uint32_t>* order :
        {&entries->by_self, &entries->by_total, &entries->by_name}) {
+    // Rows with next to nothing are put behind the others, and shown on demand.
     auto rest = std::stable_partition(order->begin(), order->end(), [&](uint32_t row) {
       return static_cast<double>(all[row].total) >= least;
     });
@@ -143,6 +147,7 @@ std::shared_ptr<const PathTree> with_paths(CallTree tree) {
   auto result = std::make_shared<PathTree>();
   std::vector<uint64_t> hashes;
   for (const ViewKey& key : tree.keys)
+    // Keys of groups have no identity: their text is one.
     hashes.push_back(key.identity != 0 ? key.identity : std::hash<std::string>()(key.text));
   std::vector<uint32_t> open = {0};  // the last node of each depth
   result->paths = {kRootPath};
@@ -292,6 +297,7 @@ std::shared_ptr<const Answer> answer(const Recorded& recorded, const Query& quer
   result->selected = selected_of(recorded, query, before);
   const Selected& selected = *result->selected;
   bool is_same = before && before->selected == result->selected;
+  // With other samples nothing of the answer before can be used.
   if (!is_same)
     before = nullptr;
 
@@ -301,6 +307,7 @@ std::shared_ptr<const Answer> answer(const Recorded& recorded, const Query& quer
     result->entries = entries_of(selected, query.by);
   }
   const FrameKeys& keys = result->entries->keys;
+  // Keys are numbered by `entries`: what was made with other numbers is made again.
   bool has_same_keys = before && before->entries == result->entries;
 
   bool is_same_tree = has_same_keys && has_same_shape(before->query, query);

@@ -675,7 +675,8 @@ private:
   void draw_window(std::string_view title, const std::vector<std::string>& lines,
                    const ListState& list, bool has_cursor) {
     size_t inner = display_width(title) + 2;
-    // As wide as its widest line, so it does not change when it is scrolled.
+    // The width is that of the widest line, so that it does not change when the window is
+    // scrolled.
     for (const std::string& line : lines)
       inner = std::max(inner, display_width(line) + 2);
     inner = std::min(inner, width() - 4);

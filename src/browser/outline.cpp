@@ -29,6 +29,8 @@ public:
       auto number = static_cast<uint32_t>(rows_.size());
       rows_.push_back(row);
       if (row.is_open && row.has_children)
+        // A call without siblings stays in its caller's column, so that deep chains are not
+        // indented.
         push_children(row.node, row.is_branch ? number : row.parent,
                       row.indent + (row.is_branch ? 1 : 0));
     }
@@ -51,6 +53,7 @@ private:
       pending_[i].is_branch = count > 1;
     if (count > 0)
       pending_.back().is_last = true;
+    // The first child is on top of the stack.
     std::reverse(pending_.begin() + static_cast<ptrdiff_t>(first), pending_.end());
   }
 

@@ -36,6 +36,7 @@ class HeldMessages {
 public:
   HeldMessages()
       : held_(memfd_create("gosym-messages", MFD_CLOEXEC)), saved_(dup(STDERR_FILENO)) {
+    // Text in the buffer was written before this, and goes to the old target.
     std::fflush(stderr);
     if (held_.get() >= 0 && saved_.get() >= 0)
       dup2(held_.get(), STDERR_FILENO);
@@ -161,6 +162,7 @@ private:
   // False: this has ended.
   static bool wait_to_load(Shared& shared, Clock::time_point due) {
     std::unique_lock lock(shared.mutex);
+    // A thread that waits is not at work: the destructor may join it.
     shared.at_work--;
     while (!shared.is_ended && (shared.is_frozen || Clock::now() < due)) {
       if (shared.is_frozen)
@@ -209,6 +211,7 @@ private:
       return {};
     shared.is_wanted = false;
     Question question{shared.asked, shared.recorded};
+    // New samples may have fewer events than the query knew of.
     auto events = static_cast<uint32_t>(shared.recorded.events.size());
     question.query.event = std::min(question.query.event, events - 1);
     return question;
@@ -363,6 +366,8 @@ private:
       return true;
     if (!answer_) {
       constexpr size_t kMost = 100;
+      // Keys typed before there is anything to look at are kept, up to as many as a person may
+      // type.
       if (early_.size() < kMost)
         early_.push_back(key);
       return false;

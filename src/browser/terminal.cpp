@@ -84,11 +84,13 @@ void show_cell(const Cell& cell, int x, int y) {
   auto look = static_cast<size_t>(cell.look);
   attr_t attribute = attributes[look];
   if (cell.is_selected)
+    // A selected cell is drawn in reverse, and one that is in reverse already the other way.
     attribute ^= A_REVERSE;
   std::array<wchar_t, CCHARW_MAX + 1> text{};
   if (has_utf8) {
     const char* from = cell.text.c_str();
     std::mbstate_t state{};
+    // A cell that is not valid in this locale must not end the whole picture.
     if (std::mbsrtowcs(text.data(), &from, CCHARW_MAX, &state) == static_cast<size_t>(-1))
       text = {L'?'};
   } else {
@@ -168,6 +170,7 @@ std::optional<Key> of_mouse() {
     press = Press{event.x, event.y};
   if ((event.bstate & BUTTON1_CLICKED) != 0)
     return key(Key::Kind::kClick, event.x);
+  // A drag ends in the line where it began, or means nothing.
   if ((event.bstate & BUTTON1_RELEASED) != 0 && press) {
     Press from = *std::exchange(press, std::nullopt);
     if (from.y == event.y)
@@ -269,6 +272,7 @@ bool can_browse_on(const std::string& name) {
 }
 
 Result<Terminal> Terminal::open(bool has_colour) {
+  // The locale decides whether cells may have characters beyond ASCII.
   has_utf8 = std::strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
   const char* name = std::getenv("TERM");
   has_found_settings = tcgetattr(STDIN_FILENO, &found_settings) == 0;
@@ -294,6 +298,7 @@ Result<Terminal> Terminal::open(bool has_colour) {
   mousemask(
       BUTTON1_PRESSED | BUTTON1_RELEASED | BUTTON1_CLICKED | BUTTON4_PRESSED | BUTTON5_PRESSED,
       nullptr);
+  // 0: ncurses would else wait to see whether a press becomes a click.
   mouseinterval(0);
   shows_colour = has_colour && has_colors();
   if (shows_colour) {
@@ -319,6 +324,7 @@ void Terminal::leave() {
 
 void Terminal::come_back() {
   reset_prog_mode();
+  // The other program has written over the screen, so that nothing of it may be kept.
   clearok(curscr, TRUE);
   refresh();
 }

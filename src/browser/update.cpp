@@ -137,7 +137,7 @@ void settle_flame(State& state, const Answer& answer, size_t rows) {
 size_t hottest_row(const State& state, const Code& code) {
   std::vector<uint32_t> rows = code_rows(state, code);
   auto is_source = [&](uint32_t row) { return !code.lines[row].is_of_instructions; };
-  // Where no line of the source has samples, as of code without lines, instructions decide.
+  // Instructions decide if no line of the source has samples, as in code without lines.
   bool is_by_source = !state.has_instructions && std::ranges::any_of(rows, [&](uint32_t row) {
     return is_source(row) && code.lines[row].total > 0;
   });
