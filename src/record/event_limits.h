@@ -6,14 +6,14 @@
 
 namespace gosym {
 
-// How many mappings each process is heard of: a thousand at once, as a program with as many
-// libraries, and then a hundred a second. A loop of mmap or mprotect makes half a million, of
-// which none tells more than /proc does.
+// Limits the mappings that are looked at of each process: a thousand at once, as a program with
+// as many libraries makes, and then a hundred a second. A loop of mmap or mprotect makes half a
+// million, of which none tells more than /proc does.
 //
 // Children go on with what their parent has left, so that it is no help to fork.
 class EventLimits {
 public:
-  // Whether a mapping that a process made at a time is to be looked at. Where it is not, its
+  // True if a mapping that a process made at `time` (ns) is to be looked at. Otherwise the
   // process is among take_refused().
   bool admit_mapping(uint32_t pid, uint64_t time);
 

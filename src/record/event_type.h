@@ -11,7 +11,7 @@
 
 namespace gosym {
 
-// Those that one recording can be of.
+// Events that one recording can sample, at most.
 inline constexpr size_t kMaxEventTypes = 4;
 
 enum class EventSource : uint8_t {
@@ -20,17 +20,17 @@ enum class EventSource : uint8_t {
   kGoroutines,  // the memory of Go programs: goroutine/wall_sampler.h
 };
 
-// What is counted, a sample being taken now and then.
+// An event that is counted, a sample being taken now and then.
 struct EventType {
-  // As perf has it: "cpu-clock". Empty: the best that there is for CPU time.
+  // The name that perf gives it: "cpu-clock". Empty: the best that there is for CPU time.
   std::string name;
-  uint32_t type = 0;  // of perf_event_attr, as is config
+  uint32_t type = 0;  // of perf_event_attr, likewise config
   uint64_t config = 0;
   bool goes_on_idle = false;  // it counts while the CPU has nothing to do
-  // Where it has a rate of its own, samples a second or events from one sample to the next;
-  // else both are 0: as the sampler's options say.
+  // Its own rate, if it has one: samples a second, or events from one sample to the next. Both
+  // are 0 otherwise: the sampler's options hold.
   uint64_t frequency = 0;
-  uint64_t period = 0;  // of kOffCpu the threshold in nanoseconds, never 0
+  uint64_t period = 0;  // for kOffCpu the threshold in nanoseconds, never 0
   EventSource source = EventSource::kPerf;
 };
 
@@ -45,10 +45,10 @@ EventType off_cpu(uint64_t threshold = kDefaultWaitThreshold);
 // "page-faults", "cs", "r01c2" (a number of the CPU's own in hexadecimal).
 Result<EventType> parse_event_type(std::string_view name);
 
-// Of each name: an error if one of them is there twice, or there are too many.
+// Parses all names: an error if an event is there twice, or there are too many.
 Result<std::vector<EventType>> parse_event_types(std::span<const std::string> names);
 
-// Those that have names, as they are shown, without other names for the same.
+// All events that have names, as they are shown, without other names for the same.
 std::vector<std::string> event_type_names();
 
 EventType cycles();

@@ -18,10 +18,10 @@ constexpr size_t kMaxHeld = 50'000;
 // without a pause does it a hundred times in that.
 constexpr size_t kMaxBefore = 200;
 
-// That a thread had within that time: it has the last of them at the end.
+// Names of a thread within that time: beyond it the last one replaces the one before.
 constexpr size_t kMaxNames = 64;
 
-// Of one process, to compare a new one with.
+// Mappings of one process, each of which a new one is compared with.
 constexpr size_t kMaxMappings = 1024;
 
 size_t memory_of(const RawMapping& mapping) {
@@ -45,7 +45,7 @@ bool is_same_place(const RawMapping& a, const RawMapping& b) {
          a.file.device == b.file.device && a.file.inode == b.file.inode && a.path == b.path;
 }
 
-// What lies there last; null if nothing does.
+// The last mapping that overlaps `place`; null if there is none.
 const RawMapping* last_at(const std::vector<RawMapping>& mappings, const RawMapping& place) {
   auto found = std::ranges::find_if(mappings.rbegin(), mappings.rend(),
                                     [&](const auto& known) { return overlap(known, place); });
@@ -66,6 +66,8 @@ void HeldEvents::add(SidebandRecord record, Records& out) {
 }
 
 HeldEvents::HeldProcess& HeldEvents::process(uint32_t pid) {
+  // Memory is bounded by forgetting all at once: a process that is still there is read from
+  // /proc when it has samples.
   if (processes_.size() >= kMaxHeld && !processes_.contains(pid)) {
     processes_.clear();
     memory_ = thread_count_ = 0;
@@ -93,12 +95,13 @@ void HeldEvents::discount(const HeldProcess& process) {
 
 // True if it is news.
 bool HeldEvents::remember(HeldProcess& process, const RawMapping& mapping) {
-  // What is read from /proc was told by events as a rule.
+  // Mappings read from /proc are mostly known from events.
   const RawMapping* known = last_at(process.mappings, mapping);
   if (!known && process.inherited)
     known = last_at(*process.inherited, mapping);
   if (known && is_same_place(*known, mapping))
     return false;
+  // Samples from before may still come, so a mapping that the new one covers stays for a while.
   hide(process, mapping);
   bool has_room = process.mappings.size() + process.hidden.size() < kMaxMappings &&
                   memory_ + memory_of(mapping) <= kMaxMemory;
@@ -131,7 +134,7 @@ void HeldEvents::on_mmap(RawMapping& mapping, Records& out) {
     out.emplace_back(std::move(mapping));
 }
 
-// Of what the number meant until then samples may still come.
+// Puts the state aside: samples of the process that had the number until then may still come.
 void HeldEvents::begin_anew(uint32_t pid, HeldProcess& process, uint64_t time) {
   bool is_known = process.fork.pid != 0 || process.exec.pid != 0 || process.is_out ||
                   !process.mappings.empty() || !process.threads.empty();
@@ -203,9 +206,10 @@ bool HeldEvents::rename(HeldThread& thread, const CommEvent& event) const {
   return true;
 }
 
-// As of now, in one piece that children share.
+// All mappings of a process at this time, in one piece that children share.
 std::shared_ptr<const HeldEvents::Mappings> HeldEvents::all_mappings(
     const HeldProcess& process) {
+  // A process that has mapped nothing itself shares its parent's mappings with its children.
   if (process.mappings.empty())
     return process.inherited;
   auto all = std::make_shared<Mappings>();
@@ -281,6 +285,7 @@ void HeldEvents::forget_thread(uint32_t pid, uint32_t tid, HeldProcess& process)
 }
 
 bool HeldEvents::is_over(uint32_t pid) const {
+  // If events were lost, the end of a thread may be among them: so only a whole account tells.
   auto known = processes_.find(pid);
   return known == processes_.end() ||
          (is_whole(known->second) &&
@@ -319,13 +324,14 @@ void HeldEvents::want(uint32_t pid, uint32_t tid, uint64_t time) {
   auto known = processes_.find(pid);
   if (known != processes_.end() && has_given(known->second, tid, time))
     return;
+  // The earliest sample decides which of the earlier programs are given out.
   Want& want = wanted_.try_emplace(pid, Want{.time = time, .tids = {}}).first->second;
   want.time = std::min(want.time, time);
   if (std::ranges::find(want.tids, tid) == want.tids.end())
     want.tids.push_back(tid);
 }
 
-// Before what changes its state, which its samples may precede.
+// Gives out the state before an event changes it, as samples may be of the time before.
 void HeldEvents::release_if_wanted(uint32_t pid, Records& out) {
   auto want = wanted_.find(pid);
   auto known = processes_.find(pid);
@@ -351,7 +357,7 @@ void HeldEvents::release(uint64_t until, Records& out) {
   }
 }
 
-// From the program on of which the first sample is.
+// Gives out all programs from the one on that the first sample is of.
 void HeldEvents::release_all(uint32_t pid, const Want& want, HeldProcess& process,
                              Records& out) {
   for (HeldProcess& earlier : process.before)
@@ -378,6 +384,7 @@ void HeldEvents::release_process(uint32_t pid, const Want& want, HeldProcess& pr
       out.emplace_back(hidden.mapping);
     for (const RawMapping& mapping : process.mappings)
       out.emplace_back(mapping);
+    // The first thread names the process.
     release_thread(pid, pid, process, out);
   }
   for (uint32_t tid : want.tids)

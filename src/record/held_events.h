@@ -14,10 +14,10 @@ namespace gosym {
 // Holds what processes and threads do as long as there are no samples of them. Most live and
 // end without one: they cost the recording nothing, and their files are never opened.
 //
-// Of what is held the state is kept and not the history: the name that a thread has, and what
-// its process has mapped, with what it inherited by a fork. With its first sample it is given
-// out, and from then on what the thread and its process do is given out as it comes, save what
-// changes nothing.
+// The current state is held and not the history: the name of each thread, and the mappings of
+// its process, with those inherited by a fork. The first sample of a process releases it, and
+// from then on what the thread and its process do is given out as it comes, save what changes
+// nothing.
 //
 // Samples are read one CPU after the other, so a process may have samples of a program that it
 // executed before ones that are older. Nothing that was so is forgotten until all samples of
@@ -31,7 +31,7 @@ class HeldEvents {
 public:
   using Records = std::vector<SidebandRecord>;
 
-  // What happened, in order of time. Appends what is not held.
+  // Takes the next event, in order of time. Appends to `out` whatever is not held.
   void add(SidebandRecord record, Records& out);
 
   // A process is read from /proc now: nothing of it is held from here on.
@@ -82,9 +82,9 @@ private:
     std::map<uint32_t, HeldThread> threads;
     bool is_out = false;
     std::optional<uint64_t>
-        whole_since;  // of lost_count_; as long as that stays, nothing is missing
-    // As it was before its last execs, and whoever had its number before; the oldest first.
-    // Theirs is the time up to `end`.
+        whole_since;  // value of lost_count_ then: if it is the same, nothing is missing
+    // Earlier states, before the last execs, and of processes that had the number before; the
+    // oldest first. Each is valid up to its `end`.
     std::vector<HeldProcess> before;
     uint64_t end = 0;
   };
@@ -115,7 +115,7 @@ private:
   static void release_thread(uint32_t pid, uint32_t tid, HeldProcess& process, Records& out);
 
   struct Want {
-    uint64_t time;  // of the first sample
+    uint64_t time;  // of the first sample, in ns
     std::vector<uint32_t> tids;
   };
   std::unordered_map<uint32_t, HeldProcess> processes_;
@@ -123,13 +123,13 @@ private:
   std::map<uint32_t, uint64_t> unknown_;
   struct Over {
     uint32_t pid;
-    uint32_t tid;  // of a thread; 0: the program that the process ran
+    uint32_t tid;  // 0: the program that the process ran has ended
     uint64_t time;
   };
   std::deque<Over> over_;  // in order of time
   uint64_t forgotten_until_ = 0;
-  uint64_t lost_count_ = 0;  // how often track of all was lost
-  size_t memory_ = 0;        // of mappings, about
+  uint64_t lost_count_ = 0;  // times that track of all processes was lost
+  size_t memory_ = 0;        // bytes that all mappings take, about
   size_t thread_count_ = 0;
 };
 

@@ -39,7 +39,8 @@ int start_helper(HelperKind kind, UniqueFd& channel) {
                      kind == HelperKind::kFiles ? FileHelper::serve : MemoryHelper::serve);
 }
 
-// Where it waits in the kernel for one who does not answer, it stays.
+// A helper that waits in the kernel for a file system that does not answer stays: waiting for
+// its end would hang as well.
 void end_helper(int pid) {
   kill(pid, SIGKILL);
   waitpid(pid, nullptr, WNOHANG);

@@ -49,7 +49,7 @@ private:
 
   HelperKind kind_;
   uint64_t kernel_patience_;
-  uint64_t end_ = UINT64_MAX;  // of all waits
+  uint64_t end_ = UINT64_MAX;  // deadline of all waits, in ns
   int pid_ = 0;                // 0: none runs
   bool is_child_ = false;      // else the starter's
   bool is_ready_ = false;

@@ -52,8 +52,8 @@ public:
   // A new ring for a CPU, which BPF programs write to from now on; likewise.
   UniqueFd make_ring(uint32_t cpu);
 
-  // As BPF_MAP_UPDATE_ELEM and BPF_MAP_DELETE_ELEM; nobody waits for it, or learns of a
-  // failure.
+  // See BPF_MAP_UPDATE_ELEM and BPF_MAP_DELETE_ELEM in bpf(2). Nobody waits for the answer, or
+  // learns of a failure.
   template <class Key, class Value>
   void put(const bpf_map* map, const Key& key, const Value& value, uint64_t flags) {
     Request request{.task = Task::kPut, .flags = flags};
@@ -93,7 +93,7 @@ private:
   };
   struct Request {
     Task task;
-    uint32_t index = 0;  // of an event or a map; or a signal
+    uint32_t index = 0;  // index of an event or a map; or a signal
     uint32_t cpu = 0;
     int32_t thread = 0;
     uint64_t flags = 0;

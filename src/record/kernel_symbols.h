@@ -16,7 +16,7 @@ namespace gosym {
 class KernelSymbols {
 public:
   KernelSymbols() = default;  // none
-  // Of the text of /proc/kallsyms, which is not needed any longer then.
+  // Parses the text of /proc/kallsyms, which need not live longer than the call.
   explicit KernelSymbols(std::string_view kallsyms);
 
   bool empty() const { return symbols_.empty(); }

@@ -18,7 +18,7 @@ namespace gosym {
 
 namespace {
 
-// As many as fit, of a batch of goroutines with 64 KiB of the stack of each.
+// Holds a batch of as many goroutines as it has room for with 64 KiB of the stack of each.
 constexpr uint64_t kRoom = 32 << 20;
 
 Error has_not_answered(uint32_t pid) {

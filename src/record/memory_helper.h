@@ -21,11 +21,11 @@ public:
   MemoryHelper(const MemoryHelper&) = delete;
   MemoryHelper& operator=(const MemoryHelper&) = delete;
 
-  // As proc::ReadMemory. Pieces together in one call are asked for together up to kMaxPieces of
-  // them and 32 MiB; a larger piece stays unread.
+  // See proc::ReadMemory. Pieces of one call are asked for together, up to kMaxPieces of them
+  // and 32 MiB; a larger piece stays unread.
   static constexpr size_t kMaxPieces = 8 * proc::kPiecesAtOnce;
   Result<> read(uint32_t pid, std::span<proc::MemoryPiece> pieces);
-  // The same of one process, as long as this lives.
+  // Reads one process; valid as long as this lives.
   proc::ReadMemory reader_of(uint32_t pid);
 
   // All reads from now on have so long together.
@@ -38,7 +38,7 @@ public:
   uint64_t hung_count() const { return hung_.size(); }
 
 private:
-  struct Arena;  // what both processes have
+  struct Arena;  // memory that both processes share
 
   Result<> read_together(uint32_t pid, std::span<proc::MemoryPiece> pieces);
   Result<> take_answer(uint32_t pid, std::span<proc::MemoryPiece> pieces);

@@ -22,8 +22,8 @@ constexpr uint64_t bit(int capability) {
 constexpr uint64_t kForSampling =
     kPartsOfAdmin | bit(CAP_SYSLOG) | bit(CAP_IPC_LOCK) | bit(CAP_SYS_RESOURCE);
 
-// What of the owned ones is to be kept. Before Linux 5.8, and where they were not named, some
-// are part of CAP_SYS_ADMIN.
+// Before Linux 5.8, and where they were not named, some of the useful capabilities are part of
+// CAP_SYS_ADMIN, which is kept then.
 uint64_t kept_of(uint64_t owned, uint64_t useful) {
   uint64_t kept = owned & useful;
   if ((kept & kPartsOfAdmin) != kPartsOfAdmin)

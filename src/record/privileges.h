@@ -19,7 +19,7 @@ enum class Purpose : uint8_t { kReading, kSampling };
 // processes map. What the user may do himself is not changed.
 Result<> give_up_rights_of_file(Purpose purpose);
 
-// Whether the user himself may look into a process, as ptrace(2) has it.
+// True if the user's own rights suffice to look into a process, as ptrace(2) has it.
 bool may_look_into(uint32_t pid);
 
 // From now on no program that is executed has more rights than we have now, whatever its file

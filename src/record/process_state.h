@@ -11,8 +11,8 @@
 
 namespace gosym {
 
-// What the recorder knows of a process, from its first event or sample on. All of it is
-// forgotten at once, when the process has ended and its last samples have come.
+// State of a process in the recorder, from its first event or sample on. All of it is forgotten
+// at once, when the process has ended and its last samples have come.
 //
 // HeldEvents alone has a table of its own: most processes in it never have a sample, it keeps
 // what was before an exec beside what is after, and it is emptied when it has too many.
@@ -27,14 +27,14 @@ struct ProcessState {
 
   // When the mappings of its program might not be read. Of the next program events tell.
   std::optional<uint64_t> unreadable_at;
-  uint32_t unread_count = 0;  // how often
+  uint32_t unread_count = 0;  // times that it could not be read
 
-  // Where it has code, as of all events that were drained. The rest is as of those that were
+  // Its code by all events that were drained. The members below are as of those that were
   // handled.
   CodeRanges code;
   uint64_t code_since = 0;                  // when the last of it was mapped or inherited
-  CodeRules::Places places;                 // of the code that its program has mapped
-  Archive::Images images;                   // that its program has mapped
+  CodeRules::Places places;                 // code that its program has mapped
+  Archive::Images images;                   // files that its program has mapped
   std::optional<PerfMaps::Place> perf_map;  // none: no code but that of files
 
   // Not all events since then have come, so its mappings are to be read from /proc.

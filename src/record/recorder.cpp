@@ -24,17 +24,19 @@ namespace gosym {
 
 namespace {
 
-// What was not written is lost when the recorder is killed: a second at most, the wait for a
-// wake-up and the writing included.
+// Longest time without a write. A recorder that is killed loses what was not written: a second
+// at most, the wait for a wake-up and the writing included.
 constexpr uint64_t kChunkTime = 900'000'000;
 
-// Of the 50 ms between two looks at the rings: large files do not make samples wait for long.
+// Share of the 50 ms between two looks at the rings: large files do not make samples wait for
+// long.
 constexpr uint64_t kArchiveTime = 20'000'000;
 
-// Who asks for the end does not wait longer for what happened before.
+// Bound for events in one collect(): a user who asks for the end does not wait longer for what
+// happened before.
 constexpr uint64_t kAllEventsTime = 200'000'000;
 
-// Those that a busy machine makes in 50 ms: 50 processes with their threads and mappings.
+// Events of a busy machine in 50 ms: 50 processes with their threads and mappings.
 constexpr size_t kManyEvents = 2000;
 
 // At the start, for what is mapped in all processes; and at the end, for what happened last.
@@ -46,7 +48,7 @@ constexpr uint64_t kLastLooksTime = 400'000'000;
 // at his processes waiting gains no more by it.
 constexpr uint32_t kReadAgainTries = 2;
 
-// Those named, and those of the threads that are.
+// The named processes, and those of the named threads.
 std::vector<uint32_t> target_processes(const Scope& scope) {
   std::vector<uint32_t> pids = scope.pids;
   for (uint32_t tid : scope.tids)
@@ -120,8 +122,8 @@ void Recorder::snapshot_cgroups() {
     events_.emplace_back(CgroupEvent{start_time_, cgroup.id, std::move(cgroup.path)});
 }
 
-// Those that were named, or as many as there is time for: of the others it is read when there
-// are samples of them. Rings that others can fill are read meanwhile.
+// Reads the named processes, or as many of all as there is time for: the others are read when
+// there are samples of them. The rings are read in between, as others can fill them.
 void Recorder::snapshot_processes() {
   uint64_t until = start_time_ + kSnapshotTime;
   for (uint32_t pid : processes_at_start()) {
@@ -142,7 +144,7 @@ std::vector<uint32_t> Recorder::processes_at_start() const {
   return pids;
 }
 
-// What a process has mapped and what its threads are called, as of a time.
+// Takes the mappings of a process and the names of its threads, as of `time`.
 void Recorder::snapshot(uint32_t pid, uint64_t time) {
   for (uint32_t tid : proc::thread_ids(pid))
     if (auto comm = proc::comm_of(pid, tid))
@@ -166,8 +168,9 @@ void Recorder::snapshot(uint32_t pid, uint64_t time) {
   handle_given();
 }
 
-// As mappings of the files that it is of. Where it is found to be none it may be one later: the
-// memory is mapped first.
+// Gives copies of files' code in anonymous memory as mappings of these files. Memory that is no
+// copy now may be one later, as it is mapped before it is written; so it is looked at a few
+// times.
 std::vector<RawMapping> Recorder::find_copied_code(std::span<const proc::MapsEntry> entries,
                                                    uint32_t pid, uint64_t time) {
   constexpr uint32_t kTries = 4;
@@ -197,7 +200,8 @@ void Recorder::snapshot_unknown_code(uint32_t pid, uint64_t time) {
 }
 
 Result<> Recorder::collect() {
-  // What was over after the last look at the samples may still have some.
+  // Processes and programs that were over before the last look at the samples have no more of
+  // them. Those that ended later may.
   uint64_t complete_until = std::min(handled_until_, sampled_until_);
   held_.forget_until(complete_until);
   while (!left_images_.empty() && left_images_.front().until <= complete_until)
@@ -277,8 +281,8 @@ void Recorder::drain_samples() {
   sampled_until_ = begin;
 }
 
-// Whether code may not be known yet that its process had mapped: a program does it within
-// milliseconds, and here it is known when its files have been looked into.
+// True if the process may have mapped code that is not known yet: a program does so within
+// milliseconds, and here its code is known only when its files have been looked into.
 bool Recorder::may_lack_code(const RecordedSample& sample) const {
   constexpr uint64_t kStartTime = 100'000'000;
   auto known = processes_.find(sample.pid);
@@ -287,8 +291,10 @@ bool Recorder::may_lack_code(const RecordedSample& sample) const {
 }
 
 void Recorder::on_sample(RecordedSample sample, const StackTop& top) {
-  // Of a stack only what leads to known code is kept.
+  // Only words that lead to known code are kept of a stack, so its mappings have to be known
+  // first.
   bool lacks_code = !sample.user_stack.empty() && may_lack_code(sample);
+  // Events before the sample are known if they were drained after it.
   if (lacks_code && sample.time >= last_drain_)
     drain_events();
   // The rules of code are known once its mapping is handled.
@@ -302,9 +308,10 @@ void Recorder::on_sample(RecordedSample sample, const StackTop& top) {
   settle_passed_callers(
       sample, top.passed,
       [&](uint64_t address) { return code_rules_.go_rule(process.places, address); }, settled_);
+  // A sampler may have chosen the words itself (Sampler::Handler).
   if (sample.words.empty()) {
     select_words(sample, top, process);
-    // Of registers it is what a rule asks for, if that is known.
+    // Registers are kept if a rule asks for them; all of them if the rule is not known yet.
     if (lacks_code && !ProcessCode(code_rules_, process.places).rule(sample.user_stack.front()))
       take_registers(sample, top, process.code, words_);
     sample.words = words_;
@@ -338,7 +345,7 @@ void Recorder::count_unplaced(const RecordedSample& sample, ProcessState& proces
   to_read_.insert(sample.pid);
 }
 
-// Of the stack only what finds callers is kept.
+// Keeps those words of the stack that find callers.
 void Recorder::select_words(const RecordedSample& sample, const StackTop& top,
                             const ProcessState& process) {
   ProcessCode code(code_rules_, process.places);
@@ -375,7 +382,7 @@ Result<> Recorder::write() {
   return sink_.write_stats(stats());
 }
 
-// As much of what has been chosen as there is time for.
+// Writes pieces of the chosen files until the time is over.
 Result<> Recorder::write_archive(uint64_t until) {
   while (monotonic_ns() < until) {
     auto piece = archive_.next(max_size_ - std::min(max_size_, sink_.bytes_written()));

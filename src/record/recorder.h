@@ -26,7 +26,7 @@ namespace raw {
 class SampleBatch;
 }
 
-// What a recording begins with.
+// Fills in the first chunk of a recording.
 RecordingInfo info_of(const SamplerOptions& options, const Sampler& sampler);
 
 // Joins samples and side-band events into a recording. The caller decides when:
@@ -45,15 +45,15 @@ public:
     uint64_t skipped = 0;  // ticks of a clock of which there is no sample
     uint64_t due_ticks = 0;
     double skipped_percent = 0;
-    uint64_t unfollowed = 0;      // children that were not sampled: too many
-    uint64_t untracked = 0;       // threads whose waits are not known: too many
-    uint64_t charged_ns = 0;      // as RecordingStats has it
-    int64_t excess_ns = 0;        // that samples stand for beyond that, if it is much
-    uint64_t unreadable = 0;      // sampled processes whose mappings may not be read
-    uint64_t hung_looks = 0;      // at files, memory maps and memory without an answer in time
-    uint64_t refused_events = 0;  // of processes that map code all the time
+    uint64_t unfollowed = 0;  // children that were not sampled: too many
+    uint64_t untracked = 0;   // threads whose waits are not known: too many
+    uint64_t charged_ns = 0;  // as RecordingStats has it
+    int64_t excess_ns = 0;    // time that samples stand for beyond charged_ns, if it is much
+    uint64_t unreadable = 0;  // sampled processes whose mappings may not be read
+    uint64_t hung_looks = 0;  // at files, memory maps and memory without an answer in time
+    uint64_t refused_events = 0;        // mappings of processes that map code all the time
     uint64_t shortened_stacks = 0;      // samples whose stacks were deeper than the format's
-    uint64_t costly_stacks = 0;         // of goroutines, cut as they take too much to read
+    uint64_t costly_stacks = 0;         // goroutines whose stacks were cut: too much to read
     uint64_t shortened_texts = 0;       // samples with labels too long, or too many
     uint64_t unplaced = 0;              // samples of code that nothing is known of
     bool lacks_kernel_symbols = false;  // there are kernel frames, but no names for them
@@ -61,7 +61,7 @@ public:
     std::vector<std::string> unknown_go_versions;  // whose goroutines cannot be told
     size_t archived = 0;                           // files that were kept
     std::vector<std::string> archive_problems;     // one a file that was not, or in part
-    size_t process_count = 0;                      // that samples are of
+    size_t process_count = 0;                      // processes with samples
     uint64_t duration_ns = 0;
     uint64_t file_size = 0;
   };
@@ -86,7 +86,8 @@ public:
 
   // Worth a collect() when it is readable; 50 ms after the last one is soon enough.
   int poll_fd() const { return sampler_.poll_fd(); }
-  // Whether events were lost just now, because somebody makes more of them than the rings hold.
+  // True if events were lost in the last half second: somebody makes more of them than the
+  // rings hold.
   bool is_overrun() const;
 
   // Threads were named as targets, and each has ended.
@@ -103,7 +104,7 @@ private:
   bool is_followed(uint32_t pid) const;
   ProcessState* find(uint32_t pid);
 
-  // What was so before the first event.
+  // The state before the first event.
   std::vector<uint32_t> processes_at_start() const;
   void snapshot_cgroups();
   void snapshot_processes();
@@ -151,12 +152,12 @@ private:
   void leave_images(ProcessState& process);
   void want_left_images(const RecordedSample& sample);
 
-  // Of processes whose events did not come, or not all.
+  // Processes whose events did not come, or not all.
   void read_later(uint32_t pid, ProcessState& process, uint64_t since);
   void read_incomplete();
   void read_again(uint32_t pid, ProcessState& process);
 
-  // Of processes that have ended.
+  // Processes that have ended.
   Result<> forget_ended();
   void replace(const ForkEvent& event, ProcessState& process);
   Result<> finish_replaced();
@@ -175,26 +176,26 @@ private:
   RecordingSink& sink_;
 
   ProcessTable processes_;
-  // Those among them that are incomplete, and that have ended. Numbers of which that is no
-  // longer so, or which the table has no longer, are passed over.
+  // Processes of the table that are incomplete, and those that have ended. A number is passed
+  // over if its process is neither by now, or the table has it no longer.
   std::set<uint32_t> to_read_;
   std::set<uint32_t> ending_;
-  // Those whose number was given to another before they were forgotten.
+  // Processes whose number was given to another before they were forgotten.
   std::vector<std::pair<uint32_t, ProcessState>> replaced_;
-  // Of programs without samples that processes have left, up to that time; in order of it.
+  // Images of programs that a process left without a sample, up to that time; in order of it.
   struct LeftImages {
     uint32_t pid;
     uint64_t until;
     Archive::Images images;
   };
   std::deque<LeftImages> left_images_;
-  size_t process_count_ = 0;  // that had samples, whether they are still known or not
-  // As the summary has them, of processes that were forgotten.
+  size_t process_count_ = 0;  // processes with samples, whether they are still known or not
+  // Counts of processes that were forgotten, for the summary.
   uint64_t unplaced_count_ = 0;
   uint64_t unreadable_count_ = 0;
 
   std::set<std::string> unknown_go_versions_;
-  std::vector<uint32_t> live_tids_;  // of threads that are targets
+  std::vector<uint32_t> live_tids_;  // target threads that have not ended
   bool have_threads_ended_ = false;
   FileHelper helper_;
   MemoryHelper memory_{MemoryHelper::kPatienceOfRecording};
@@ -202,7 +203,7 @@ private:
   CodeRules code_rules_;
   PerfMaps perf_maps_{&helper_};
   std::vector<std::string> perf_map_problems_;
-  uint64_t next_watch_ = 0;  // of perf maps
+  uint64_t next_watch_ = 0;  // when perf maps are looked at next, in ns
   // Maps of programs that processes have left just now: the time, and where they are.
   struct LeftPerfMap {
     uint32_t pid;
@@ -217,7 +218,7 @@ private:
   // Events, by stage.
   std::vector<SidebandRecord> pending_;  // drained, and too young: an older one may still come
   uint64_t handled_until_ = 0;           // all up to then
-  uint64_t sampled_until_ = 0;           // of what was before, all samples are here
+  uint64_t sampled_until_ = 0;           // all samples from before this time are here
   HeldEvents held_;                      // handled, of threads without samples
   std::vector<SidebandRecord> given_;    // handled, of others
   std::vector<Event> events_;            // to be written
@@ -226,7 +227,7 @@ private:
   uint64_t shortened_texts_ = 0;
 
   uint64_t last_drain_ = 0;
-  size_t fresh_count_ = 0;       // of events, at the last look at the rings
+  size_t fresh_count_ = 0;       // events that the last look at the rings found
   uint64_t lost_events_ = 0;     // when it was looked at last
   uint64_t last_loss_ = 0;       // when there were more than before; 0: never
   uint64_t last_end_check_ = 0;  // when it was looked whether ending processes are gone

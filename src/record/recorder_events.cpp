@@ -15,11 +15,11 @@ namespace {
 constexpr uint64_t kReadAgainAfter = 1'000'000'000;
 constexpr uint64_t kReadTime = 10'000'000;
 
-// Of the 50 ms between two looks at the rings: many new files, each of which is opened to know
-// it again, do not make samples wait for long.
+// Share of the 50 ms between two looks at the rings: handling many new files, each of which is
+// opened to know it again, does not make samples wait for long.
 constexpr uint64_t kEventsTime = 20'000'000;
 
-// As many as rings of 20 CPUs hold. Who makes more at once than can be taken is not heard.
+// Holds the events of rings of 20 CPUs. Beyond it the newest are dropped, and count as lost.
 constexpr size_t kMaxPending = 200'000;
 
 // More processes than have samples in any second; those beyond are read of when they have more.
@@ -44,6 +44,8 @@ uint64_t Recorder::drain_events() {
   uint64_t now = monotonic_ns();
   size_t known = pending_.size();
   sampler_.drain_events(pending_);
+  // The bound protects the memory of the recorder; what is dropped is dropped from the end, so
+  // that the account up to there is complete.
   if (pending_.size() > kMaxPending) {
     dropped_events_ += pending_.size() - kMaxPending;
     pending_.resize(kMaxPending);
@@ -72,7 +74,8 @@ void Recorder::note_code(const SidebandRecord& record) {
   }
 }
 
-// What the child has mapped may have been told before its parent's fork.
+// Mappings of the child may have been told before its parent's fork, so those that are newer
+// than the fork are added to the inherited ones.
 void Recorder::inherit_code(const ForkEvent& fork) {
   ProcessState& child = processes_[fork.pid];
   CodeRanges own;
@@ -91,13 +94,14 @@ void Recorder::note_code(const RawMapping& mapping) {
   process.code_since = mapping.time;
 }
 
-// What was lost came after the last look at the rings.
+// A loss is noted at the look at the rings that finds it, so it came after the look before.
 bool Recorder::is_overrun() const {
   constexpr uint64_t kJustNow = 500'000'000;
   return last_loss_ != 0 && monotonic_ns() - last_loss_ < kJustNow;
 }
 
 void Recorder::note_losses() {
+  // A refused mapping is missing in its process alone, a lost record may be of any.
   for (uint32_t pid : sampler_.take_refused()) {
     held_.lose_track(pid);
     if (ProcessState* process = find(pid); process && process->is_sampled)
@@ -142,6 +146,7 @@ uint64_t Recorder::handle_events(uint64_t until, uint64_t deadline) {
 }
 
 void Recorder::handle(SidebandRecord& record) {
+  // Processes that are not followed are dropped here, before anything is kept for them.
   bool is_recorded =
       std::visit(Overloaded{
                      [this](const RawMapping& mapping) { return is_followed(mapping.pid); },
@@ -171,8 +176,9 @@ bool Recorder::handle_fork(const ForkEvent& event) {
   return true;
 }
 
-// Another process has its number. Its code was noted already, and samples may have come, too:
-// whose they are nobody can tell.
+// Handles a fork whose number belonged to a process that has ended. The code of the new process
+// was noted already, and samples may have come, too: nobody can tell for certain which of the
+// two they are of.
 void Recorder::replace(const ForkEvent& event, ProcessState& process) {
   ProcessState next;
   next.program_since = event.time;
@@ -267,8 +273,7 @@ void Recorder::learn_code(ProcessState& process, const MapEvent& event, const Un
     code_rules_.map(process.places, event, program != nullptr, file);
 }
 
-// Whether it is known by now that the process went on to another program, of which there may be
-// samples.
+// True if a later exec of the process is pending, so that samples may be of another program.
 bool Recorder::executes_after(uint32_t pid, uint64_t time) const {
   return std::ranges::any_of(pending_, [&](const SidebandRecord& record) {
     const auto* comm = std::get_if<CommEvent>(&record);
@@ -276,7 +281,7 @@ bool Recorder::executes_after(uint32_t pid, uint64_t time) const {
   });
 }
 
-// Of several in one process the first is its program, and not a library.
+// The first Go program that a process maps is its own, later ones are libraries.
 void Recorder::set_go_program(ProcessState& process, const GoProgram& program,
                               const MapEvent& code) {
   if (!program.layout)
@@ -293,6 +298,7 @@ void Recorder::on_comm(CommEvent event) {
 
 void Recorder::on_exec(const CommEvent& event) {
   ProcessState& process = processes_[event.pid];
+  // An exec from before the current program changes nothing: its successor is known.
   if (event.time < process.program_since)
     return;
   process.program_since = event.time;
@@ -307,13 +313,15 @@ void Recorder::on_exec(const CommEvent& event) {
     sampler_.forget_go_program(event.pid);
   process.places.clear();
   process.maybe_copied.clear();
+  // A sample from before this exec may still come and want the images.
   if (!process.is_sampled)
     left_images_.push_back({event.pid, event.time, std::move(process.images)});
   leave_images(process);
 }
 
-// What a child inherits. If it is given out late, its parent may have gone on since, to another
-// program even: then what the child has mapped itself comes next, and takes its place.
+// Gives a child the places and images of its parent. If the fork is given out late, its parent
+// may have gone on since, to another program even: then what the child has mapped itself comes
+// next, and takes its place.
 void Recorder::on_fork(const ForkEvent& event) {
   ProcessState* child = event.pid == event.parent_pid ? nullptr : &processes_[event.pid];
   if (child && event.time >= child->program_since) {
@@ -353,6 +361,7 @@ void Recorder::read_later(uint32_t pid, ProcessState& process, uint64_t since) {
 }
 
 void Recorder::read_incomplete() {
+  // Processes that have samples, but whose events were lost, or which came into a cgroup later.
   for (auto [pid, since] : held_.take_unknown()) {
     ProcessState& process = processes_[pid];
     if (!is_followed(pid)) {
@@ -367,6 +376,8 @@ void Recorder::read_incomplete() {
        next != to_read_.end() && monotonic_ns() < now + kReadTime;) {
     uint32_t pid = *next;
     ProcessState* process = find(pid);
+    // Reading often does not help: a process that maps all the time is incomplete again at
+    // once.
     if (process && process->incomplete_since && now < process->read_at + kReadAgainAfter) {
       ++next;
       continue;
@@ -386,7 +397,7 @@ void Recorder::read_again(uint32_t pid, ProcessState& process) {
     snapshot_unknown_code(pid, since);
   else
     snapshot(pid, since);
-  // Of these samples no event is missing any more.
+  // The events that these samples lacked have been read.
   if (contains(process.code, process.unplaced_address))
     process.unplaced_count = 0;
 }
@@ -398,6 +409,8 @@ Result<> Recorder::forget_ended() {
   if (auto finished = finish_replaced(); !finished)
     return finished;
   // A process may go on for good after its first thread has ended.
+  // has_ended() reads /proc for each process that is ending, so it is asked rarely.
+  // held_.is_over() is cheap, but needs an account of all threads.
   constexpr uint64_t kEndCheckTime = 250'000'000;
   uint64_t now = monotonic_ns();
   bool is_time = now - last_end_check_ >= kEndCheckTime;
@@ -453,7 +466,7 @@ void Recorder::forget(uint32_t pid) {
   held_.forget(pid);
 }
 
-// What has to outlive a process.
+// Keeps the counts and the wanted images of a process that is forgotten.
 void Recorder::count_out(ProcessState& process) {
   leave_images(process);
   unplaced_count_ += process.unplaced_count;

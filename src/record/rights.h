@@ -14,7 +14,7 @@ Result<> check_kernel();
 // A call that sampling needs failed with errno `cause`. Where the kernel refused it, names what
 // is missing: a capability, a setting, or who is in the way.
 Error denied_or_failed(std::string_view what, int cause);
-// The same of memory for BPF.
+// The same for memory that BPF maps take.
 Error denied_bpf_memory(std::string_view what, int cause);
 
 // The kernel takes our BPF program for unsafe, whatever the user's rights are. `log` is what
@@ -27,7 +27,7 @@ Error explain_refused_process(uint32_t pid, bool is_kernel_only);
 // Why /proc/kallsyms shows no addresses, and what would make it.
 std::string_view why_kernel_symbols_are_hidden();
 
-// How to get the rights that sampling takes; or where to run it, if none does here.
+// Says how to get the rights that sampling takes; or where to run it, if none does here.
 std::string_view how_to_grant();
 
 bool is_first_user_namespace();

@@ -30,8 +30,9 @@ Result<> check_cpus(const SamplerOptions& options) {
   return Error("--cpu needs the BPF sampler").with_exit_status(kUsage);
 }
 
-// What the least recording takes: 30 for BPF's programs and maps, the output and whatever is
-// looked at, and 4 a CPU. libbpf would say of a program without its maps that it is wrong.
+// The smallest recording takes 30 descriptors for BPF's programs and maps, the output and
+// whatever is looked at, and 4 a CPU. Without this check libbpf would say that the BPF program
+// is wrong.
 Result<> check_file_limit() {
   uint64_t least = 30 + 4 * proc::online_cpus().size();
   rlimit limit{};

@@ -19,9 +19,9 @@ namespace gosym {
 
 class Keeper;
 
-// What is relied on to find the callers of user code: the chain of frame pointers, in all
-// stacks but their tops; the words of the stack; or the latter only for stacks whose chain does
-// not lead to the root of a goroutine.
+// Source of the callers of user code: the chain of frame pointers, in all stacks but their
+// tops; the words of the stack; or the latter only for stacks whose chain does not lead to the
+// root of a goroutine.
 enum class StackMode : uint8_t { kFramePointers, kWords, kAuto };
 
 // Network code keeps buffers of 16 KiB in its frames, hiredis for one. Of a deeper stack
@@ -36,21 +36,21 @@ inline constexpr uint32_t kLeafTopSize = 1024;
 struct Scope {
   bool is_system_wide = false;
   std::vector<uint32_t> pids;
-  bool follows_children = true;      // of these processes, that begin during the recording
+  bool follows_children = true;      // that targets fork during the recording
   std::vector<uint32_t> tids;        // single threads
   std::vector<std::string> cgroups;  // directories of cgroup v2, with all below them
   std::vector<uint32_t> cpus;        // only what runs on these; empty: on all
 };
 
-// What takes the samples: a BPF program, or the call chains of perf_event; or the former if
-// that is allowed.
+// Takes the samples: a BPF program, or the call chains of perf_event; kAuto is BPF if that is
+// allowed.
 enum class SamplerKind : uint8_t { kAuto, kBpf, kPerf };
 
 struct SamplerOptions {
   Scope scope;
   SamplerKind kind = SamplerKind::kAuto;
   std::vector<EventType> events;  // none: the best that there is for CPU time
-  // Of each event that has no rate of its own:
+  // For each event that has no rate of its own:
   uint64_t frequency = 99;  // samples a second
   uint64_t period = 0;      // events from one sample to the next; 0: as the frequency says
   bool has_user = true;
@@ -81,7 +81,8 @@ struct StackPiece {
 struct StackTop {
   uint64_t stack_pointer = 0;       // a multiple of 8
   std::span<const uint64_t> words;  // from the stack pointer on
-  // What points into the code of the program further up, by offset as if all words were here.
+  // Words further up that point into the code of the program, by offset as if all words were
+  // here.
   std::span<const StackWord> far_words = {};
   // The stacks that the words are of behind the one that the code runs on, by offset: where a
   // signal handler interrupted what ran there, or where the stack was left.
@@ -115,7 +116,7 @@ public:
   struct Counters {
     std::vector<CpuCounts> cpus;  // since the start, of each event
     uint64_t unfollowed = 0;      // children that were not sampled: too many
-    uint64_t refused_events = 0;  // that tell nothing that is not found in other ways
+    uint64_t refused_events = 0;  // mappings beyond the limit, which /proc tells too
     uint64_t hung_reads = 0;      // processes whose memory did not answer in time
     uint64_t untracked = 0;       // threads whose waits are not known: too many
     // CPU time that the kernel charged to the scope from start() to stop(); 0: not known.
@@ -167,7 +168,7 @@ public:
   // Why it is not the best there is, and what its recording lacks; empty if it is.
   virtual std::string shortcomings() const { return {}; }
   virtual bool sees_kernel() const { return true; }
-  virtual std::span<const EventType> events() const = 0;  // that are sampled: one at least
+  virtual std::span<const EventType> events() const = 0;  // one at least
   virtual uint32_t cpu_count() const = 0;                 // that samples are taken on
 };
 

@@ -5,7 +5,7 @@
 
 namespace gosym {
 
-// Where a recording goes: the chunks that raw::Writer writes, with the order that it asks for.
+// Receives a recording: the chunks that raw::Writer writes, in the order that it asks for.
 // Images and events come before the samples that need them.
 class RecordingSink {
 public:

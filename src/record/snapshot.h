@@ -11,7 +11,7 @@
 #include "proc/maps.h"
 #include "record/perf/sideband_record.h"
 
-// What holds at this moment, of which no event tells any more.
+// Describes the state of the system at this moment, of which no event tells any more.
 
 namespace gosym {
 
@@ -21,7 +21,7 @@ RawMapping as_mapping(const proc::MapsEntry& entry, uint32_t pid, uint64_t time)
 // The executable mappings of a process, as if it had made them at `time`. None of a kernel
 // thread and of a process that is gone; an error: they may not be read.
 Result<std::vector<RawMapping>> code_mappings_of(uint32_t pid, uint64_t time);
-// The same of the text of its /proc/PID/maps.
+// The same from the text of /proc/PID/maps.
 Result<std::vector<RawMapping>> code_mappings_in(std::string_view maps, uint32_t pid,
                                                  uint64_t time);
 std::vector<RawMapping> code_mappings_in(std::span<const proc::MapsEntry> entries, uint32_t pid,

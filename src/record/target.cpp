@@ -29,7 +29,8 @@ namespace gosym {
 
 namespace {
 
-// Whether it is there that /proc could not say. To kill(2) process 0 is the caller's group.
+// Says if the process is there though /proc could not tell. To kill(2) process 0 is the
+// caller's group.
 Error no_process(uint32_t pid) {
   bool is_there = pid != 0 && (kill(static_cast<pid_t>(pid), 0) == 0 || errno == EPERM);
   if (is_there)
@@ -53,6 +54,7 @@ bool is_executable(const std::string& path) {
 std::vector<std::string> candidates(const std::string& command) {
   if (command.find('/') != std::string::npos)
     return {command};
+  // An empty entry of PATH is the current directory.
   const char* path = getenv("PATH");
   std::vector<std::string> result;
   for (std::string_view directory : split(path ? path : "/usr/bin:/bin", ':'))
@@ -72,8 +74,10 @@ std::vector<char*> as_argv(const std::vector<std::string>& arguments) {
 // The child. Only what is safe after fork is called here.
 [[noreturn]] void await_and_execute(int channel, int output, const char* file,
                                     char* const* argv, int parent) {
-  // Where Yama lets a process look into its descendants only, helpers of ours may as well.
+  // Where Yama lets a process look into its descendants only, this permits the helpers of the
+  // recorder as well.
   prctl(PR_SET_PTRACER, parent, 0, 0, 0);
+  // The writer of a recording ignores SIGXFSZ, which would be inherited through exec.
   signal(SIGXFSZ, SIG_DFL);
   if (output == HeldCommand::kNoTerminal) {
     int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -82,6 +86,7 @@ std::vector<char*> as_argv(const std::vector<std::string>& arguments) {
   } else if (output != STDOUT_FILENO) {
     dup2(output, STDOUT_FILENO);
   }
+  // The channel ends without a byte if the recorder gives up, and then nothing is run.
   char go = 0;
   if (read(channel, &go, 1) == 1) {
     execv(file, argv);
@@ -95,7 +100,8 @@ UniqueFd open_pidfd(uint32_t pid) {
   return UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
 }
 
-// Of the file that a process executes; empty if it may not be looked at, as a kernel thread's.
+// Name of the file that a process executes; empty if it may not be looked at, as a kernel
+// thread's.
 std::string executable_name(uint32_t pid) {
   char path[PATH_MAX];
   ssize_t size = readlink(fmt::format("/proc/{}/exe", pid).c_str(), path, sizeof(path));
@@ -150,6 +156,8 @@ Result<uint32_t> process_of_thread(uint32_t tid) {
 
 std::vector<uint32_t> processes_named(std::string_view name) {
   return other_processes([&](uint32_t pid) {
+    // The kernel cuts comm to 15 bytes, and a program may change it: the file's name counts as
+    // well.
     return proc::comm_of(pid, pid) == name || executable_name(pid) == name;
   });
 }
@@ -176,6 +184,8 @@ Result<std::string> find_cgroup(const std::string& name) {
     return Error("--cgroup: no cgroup v2 hierarchy is mounted")
         .with_hint("mount -t cgroup2 none /sys/fs/cgroup")
         .with_exit_status(kUnsupported);
+  // A path to the directory is taken as it is, a name of systemd's is looked for below the
+  // mount.
   for (const std::string& path : {name, fmt::format("{}/{}", *mount, name)}) {
     if (name.empty())  // an unset variable, not the root of the hierarchy
       break;
@@ -190,6 +200,8 @@ Result<std::string> find_cgroup(const std::string& name) {
 
 Result<std::string> find_executable(const std::string& command) {
   bool exists = false;
+  // A file that is not executable does not end the search, as in the shell: a later directory
+  // may have one that is.
   for (const std::string& path : candidates(command)) {
     bool is_there = is_file(path);
     if (is_there && is_executable(path))
@@ -222,6 +234,8 @@ Result<HeldCommand> HeldCommand::start(const std::vector<std::string>& arguments
     ours.reset(-1);  // so that it sees the end of the channel when we are gone
     await_and_execute(theirs.get(), output, file->c_str(), argv.data(), parent);
   }
+  // The descriptor is opened before anybody can have waited for the child, so its number cannot
+  // have been given to another process.
   UniqueFd end = open_pidfd(static_cast<uint32_t>(pid));
   if (!end)
     return system_error("cannot watch a command", errno);
@@ -232,6 +246,7 @@ Result<> HeldCommand::release() {
   char go = 1;
   int cause = 0;
   // exec closes the other end: then there is nothing to read.
+  // MSG_NOSIGNAL: the child may have been killed meanwhile, which wait() will tell.
   if (::send(channel_.get(), &go, 1, MSG_NOSIGNAL) != 1 ||
       read(channel_.get(), &cause, sizeof(cause)) != sizeof(cause))
     return Ok{};
@@ -239,6 +254,7 @@ Result<> HeldCommand::release() {
 }
 
 void HeldCommand::send(int signal) const {
+  // A recorder that has a keeper may not send signals any more.
   if (keeper_)
     keeper_->signal_command(signal);
   else
@@ -247,6 +263,7 @@ void HeldCommand::send(int signal) const {
 
 int HeldCommand::wait() const {
   int status = 0;
+  // A signal that is handled meanwhile interrupts the wait.
   while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
   }
   return exit_status_of(status);

@@ -35,15 +35,16 @@ std::vector<uint32_t> processes_of_user(uint32_t user);
 // "system.slice/nginx.service".
 Result<std::string> find_cgroup(const std::string& name);
 
-// Where the shell would find the command: in the directories of PATH, unless it has a slash.
+// Looks for the command as the shell does: in the directories of PATH, unless it has a slash.
+// Fails with the exit status of the shell, 127 or 126.
 Result<std::string> find_executable(const std::string& command);
 
 // A child that runs `arguments`, but not before release(). If it is never released it ends
 // without having run anything.
 class HeldCommand {
 public:
-  // What it prints goes to the descriptor `output`. With kNoTerminal what it reads is empty,
-  // and what it prints goes nowhere.
+  // The standard output of the command is the descriptor `output`. With kNoTerminal its
+  // standard input is empty, and all that it prints is discarded.
   static constexpr int kNoTerminal = -1;
   static Result<HeldCommand> start(const std::vector<std::string>& arguments,
                                    int output = STDOUT_FILENO);

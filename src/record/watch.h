@@ -18,7 +18,7 @@ enum class Stop {
   kDuration,     // its time is over
   kSize,         // the file has the size that it may have
   kSignal,       // SIGINT, SIGTERM or SIGHUP
-  kParentGone,   // who started it has ended
+  kParentGone,   // the process that started the recorder has ended
   kTargetsGone,  // every target has ended
   kCommandGone,  // the command has
   kAbort,        // a second SIGINT, from one who will not wait for the command to end
@@ -52,7 +52,7 @@ private:
 // then goes on until the command has ended. A SIGINT that another process sent to us alone is
 // passed on to it.
 //
-// Who ignores SIGHUP, as after nohup, is meant to outlive its parent.
+// A recorder that ignores SIGHUP, as after nohup, is meant to outlive its parent.
 class Watch {
 public:
   // The end of all targets ends the recording, and so does that of the command; it may be null.
@@ -74,7 +74,7 @@ private:
   void take_signal();
   std::optional<Stop> reached_limit(const Recorder& recorder) const;
 
-  UniqueFd signals_;  // what the handler writes
+  UniqueFd signals_;  // pipe that the handler of signals writes to
   UniqueFd parent_;   // none: it does not matter
   std::vector<UniqueFd> targets_;
   const HeldCommand* command_ = nullptr;

@@ -52,7 +52,8 @@ uint32_t ring_size_for(const SamplerOptions& options, size_t cpu_count) {
   // Waits of a CPU in a second that all have samples, with a threshold of a millisecond or
   // less.
   constexpr uint64_t kSwitchesLookedAfter = 1000;
-  // Of all rings, save that each has the least size; and of what a cgroup may take, an eighth.
+  // Limit of all rings together, save that each has the least size; and of the memory that a
+  // cgroup may take, an eighth.
   constexpr uint64_t kMaxMemory = 256 << 20;
   uint64_t memory = std::min(kMaxMemory, proc::memory_limit() / 8);
   uint64_t stack_size =
@@ -71,6 +72,8 @@ uint32_t ring_size_for(const SamplerOptions& options, size_t cpu_count) {
 std::vector<uint64_t> unrolled(std::span<const uint64_t> frames, uint32_t missing) {
   std::vector<uint64_t> stack(frames.begin(), frames.end());
   if (missing > 0 && stack.size() == GOSYM_MAX_USER_FRAMES) {
+    // The ring of outer frames went on over its beginning `missing` times, so its oldest frame
+    // lies behind the one that was written last.
     auto outer = stack.begin() + GOSYM_INNER_FRAMES;
     std::rotate(outer, outer + missing % GOSYM_OUTER_FRAMES, stack.end());
   }
@@ -120,7 +123,7 @@ std::vector<Label> labels_of(const gosym_sample& sample) {
   return labels;
 }
 
-// As proc(5) has them, where it does.
+// Names of the states in proc(5), and names of our own for states that it does not have.
 std::string_view text_of_state(uint32_t state) {
   constexpr std::array<std::string_view, GOSYM_STATE_COUNT> kTexts = {
       "",     "sleeping", "disk sleep",        "stopped",  "tracing stop",
@@ -228,6 +231,8 @@ void BpfSampler::configure() {
   const Scope& scope = options_.scope;
   ring_size_ = ring_size_for(options_, wanted_cpus().size());
   gosym::configure(*bpf_->rodata, options_, ring_size_);
+  // Programs that are not needed are not loaded: each costs time at every fork or exit of the
+  // system.
   bool follows = scope.follows_children && !scope.pids.empty();
   bpf_program__set_autoload(bpf_->progs.follow_child, follows);
   bool has_threads = !scope.pids.empty() || !scope.tids.empty();
@@ -280,7 +285,8 @@ std::vector<uint32_t> BpfSampler::wanted_cpus() const {
   return cpus;
 }
 
-// What a process mapped before it came into a cgroup is read when it has samples.
+// Opens the events of the targets' processes. Mappings that a process made before it came into
+// a cgroup are read when it has samples.
 Result<> BpfSampler::open_sideband() {
   const Scope& scope = options_.scope;
   std::vector<uint32_t> pids = scope.pids;
@@ -289,6 +295,8 @@ Result<> BpfSampler::open_sideband() {
       pids.push_back(status->pid);
   std::ranges::sort(pids);
   pids.erase(std::unique(pids.begin(), pids.end()), pids.end());
+  // Events of processes and those of cgroups cannot be mixed: a mixture has the events of
+  // everything.
   bool has_cgroups_only = !scope.cgroups.empty() && pids.empty();
   bool is_for_all = scope.is_system_wide || (!scope.cgroups.empty() && !pids.empty());
   auto sideband = is_for_all         ? Sideband::open_for_all(keeper_)
@@ -306,11 +314,13 @@ void BpfSampler::set_ticks() {
   auto is_clock = [this](const EventType& event) { return tick_of(event, options_) != 0; };
   auto clock_count = static_cast<size_t>(std::ranges::count_if(events_, is_clock));
   slow_timers_ = slow_timer_count(limit.rlim_cur, wanted_cpus().size(), clock_count);
+  // Periods differ from recording to recording, so that no program is in step with them always.
   shift_ = std::random_device()() / (std::random_device::max() + 1.0);
   for (size_t i = 0; i < events_.size(); i++) {
     constexpr uint64_t kAlways = uint64_t{1} << 62;
     uint64_t tick = tick_of(events_[i], options_);
     bpf_->bss->tick_ns[i] = tick;
+    // kAlways lets the first timer tick for good: without slow ones nothing takes over.
     bpf_->bss->first_timer_ns[i] = slow_timers_ == 0 ? kAlways : (kFirstTimerTicks - 1) * tick;
     have_weights_.push_back(tick != 0 || is_weighted(to_recorded(events_[i], options_)));
   }
@@ -360,7 +370,7 @@ Result<std::vector<UniqueFd>> BpfSampler::open_event(uint32_t index, uint32_t cp
   perf_event_attr attr = sampling_event(events_[index], options_);
   uint64_t tick = tick_of(events_[index], options_);
   if (tick != 0) {
-    // The program is to see all ticks, to miss those that are not.
+    // The BPF program has to see all ticks to count those that were missed.
     attr.exclude_idle = attr.exclude_user = attr.exclude_kernel = 0;
     forget_ticks(index, cpu);
   }
@@ -382,6 +392,7 @@ Result<std::vector<UniqueFd>> BpfSampler::open_event(uint32_t index, uint32_t cp
   }
   if (opened.size() == 1)
     return opened;
+  // The first timer ticks for the slow ones until these, all started at once, come evenly.
   first_timers_.push_back({std::move(opened.front()), index, cpu});
   opened.erase(opened.begin());
   return opened;
@@ -405,7 +416,7 @@ Result<UniqueFd> BpfSampler::open_timer(perf_event_attr attr, uint32_t index, ui
   return event;
 }
 
-// They were while the CPU was there the last time.
+// Ticks of the time before the CPU went offline say nothing about missed ones.
 void BpfSampler::forget_ticks(uint32_t event, uint32_t cpu) const {
   gosym_counters& counts = counters_at(event, cpu);
   counts.handover = 0;
@@ -511,7 +522,8 @@ Result<> BpfSampler::follow_cpus(std::vector<SidebandRecord>& records) {
   std::vector<uint32_t> online = proc::online_cpus();
   if (std::ranges::equal(online, online_))
     return Ok{};
-  // What CPUs were idle is not known of one that was not there all the time.
+  // The idle time of a CPU that was not there all the time is not known, so neither is the
+  // charged time.
   if (!online_.empty() && options_.scope.is_system_wide)
     charged_at_start_.reset();
   online_ = online;
@@ -569,6 +581,7 @@ bool BpfSampler::hand_over(Bytes record) const {
   uint64_t pieces_begin = top_end + sample.far_size;
   uint64_t passed_begin = pieces_begin + sizeof(gosym_piece) * uint64_t{sample.piece_count};
   uint64_t passed_size = sizeof(gosym_passed) * uint64_t{sample.passed_count};
+  // All parts are known to be there if the record is exactly as long as its counts say.
   if (sample.piece_count > GOSYM_MAX_PIECES || sample.event >= events_.size() ||
       record.size() != passed_begin + passed_size)
     return false;
@@ -645,7 +658,7 @@ BpfSampler::Counters BpfSampler::counters() const {
                                .event = i});
     }
   }
-  // Who still waits is on no CPU, and counts with the first.
+  // Threads that still wait are on no CPU, and are counted with the first one.
   auto of_waits = std::ranges::find_if(counters.cpus, [this](const CpuCounts& counts) {
     return events_[counts.event].source == EventSource::kOffCpu;
   });

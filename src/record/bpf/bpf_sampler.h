@@ -22,8 +22,8 @@ struct sampler_bpf;
 
 namespace gosym {
 
-// As the BPF program has it, of a process that has mapped the program's code so; the layout is
-// known.
+// Describes a program for the BPF side, in a process that has mapped its code so; the layout
+// must be known.
 gosym_go_program to_bpf(const GoProgram& program, const MapEvent& code);
 
 // Samples by the BPF program of bpf/sampler.bpf.c: perf events on each online CPU run it, and
@@ -75,7 +75,7 @@ private:
   // False: it is not whole.
   bool hand_over(Bytes record) const;
 
-  // That ticks for the slow ones of a clock at first.
+  // A timer that ticks at first in place of the slow ones of a clock.
   struct FirstTimer {
     UniqueFd fd;
     uint32_t event = 0;
@@ -85,24 +85,24 @@ private:
   Keeper& keeper_;
   SamplerOptions options_;
   std::vector<EventType> events_;   // as the options have them, with what was chosen
-  std::vector<bool> have_weights_;  // those events, in the recording
+  std::vector<bool> have_weights_;  // by event: samples have weights in the recording
   // In order of dependence: each may use those before it.
   std::unique_ptr<sampler_bpf, void (*)(sampler_bpf*)> bpf_{nullptr, nullptr};
   MappedPart counters_;                  // a gosym_counters for each event and CPU
   std::map<uint32_t, BpfRing> rings_;    // by CPU, as the perf events
   std::unique_ptr<WaitSampler> waits_;   // none: no event asks for them
   std::vector<std::string> open_waits_;  // records of threads that waited at the end
-  uint64_t open_wait_count_ = 0;         // of those that were handed over
+  uint64_t open_wait_count_ = 0;         // samples of open_waits_ that were handed over
   std::unique_ptr<Sideband> sideband_;
-  uint32_t slow_timers_ = 0;                          // of each clock on each CPU
-  double shift_ = 0;                                  // of their periods
+  uint32_t slow_timers_ = 0;                          // timers of each clock on each CPU
+  double shift_ = 0;                                  // varies their periods
   std::map<uint32_t, std::vector<UniqueFd>> opened_;  // perf events, by CPU
-  // Of clocks, until the slow ones have taken over.
+  // First timers of clocks, until the slow ones have taken over.
   std::vector<FirstTimer> first_timers_;
-  UniqueFd epoll_;                // of the rings of samples
+  UniqueFd epoll_;                // watches the rings of samples
   std::vector<uint32_t> online_;  // CPUs when they were last looked at
   bool is_started_ = false;
-  std::vector<uint32_t> charged_cpus_;        // those of charged_time()
+  std::vector<uint32_t> charged_cpus_;        // CPUs that charged_time() is asked for
   std::optional<uint64_t> charged_at_start_;  // none: not known
   uint64_t charged_ns_ = 0;                   // from there to stop()
   uint32_t ring_size_ = 0;                    // in bytes, of each CPU

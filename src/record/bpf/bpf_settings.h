@@ -16,8 +16,8 @@ inline uint64_t samples_a_second(const SamplerOptions& options) {
   return std::max<uint64_t>(options.frequency, 1) * std::max<size_t>(options.events.size(), 1);
 }
 
-// What the walks of a second may take bounds how deep each may go: a walk of 100,000 frames
-// takes milliseconds.
+// Longest walk, in frames. The walks of a second share GOSYM_MAX_WALKS, as a walk of 100,000
+// frames takes milliseconds.
 inline uint32_t max_walk(const SamplerOptions& options) {
   uint64_t share = GOSYM_MAX_WALKS / samples_a_second(options);
   return static_cast<uint32_t>(
@@ -32,7 +32,7 @@ inline uint32_t max_word_offset(const SamplerOptions& options) {
       std::clamp<uint64_t>(share, GOSYM_MAX_TOP_SIZE, GOSYM_MAX_WORD_OFFSET));
 }
 
-// What the kernel's verifier says of the programs of a BPF object that is opened with the
+// Text of the kernel's verifier about the programs of a BPF object that is opened with the
 // options; empty if it refuses none. It has to live as long as they are loaded.
 struct VerifierLog {
   // The kernel wants all of it to fit; what is not written takes no memory.
@@ -54,8 +54,8 @@ struct VerifierLog {
   }
 };
 
-// What all BPF objects that take samples are told before they are loaded: whom to sample, and
-// how.
+// Sets the constants that all BPF objects which take samples are loaded with: whom to sample,
+// and how.
 template <class Settings>
 void configure(Settings& settings, const SamplerOptions& options, uint32_t ring_size) {
   const Scope& scope = options.scope;

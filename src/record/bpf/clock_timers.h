@@ -6,11 +6,11 @@
 
 namespace gosym {
 
-// What bpf/ticks.h has of the timers of a clock.
+// Limit that bpf/ticks.h sets for the slow timers of a clock.
 inline constexpr uint32_t kMaxSlowTimers = 16;
 
-// How many ticks of a clock's first timer it takes until those of the slow ones, which are all
-// started at once, come evenly.
+// Ticks of a clock's first timer until those of the slow ones, which are all started at once,
+// come evenly.
 inline constexpr uint64_t kFirstTimerTicks = 64;
 
 // So many files are open already when timers are opened, or are soon: half of the limit may be
@@ -18,8 +18,8 @@ inline constexpr uint64_t kFirstTimerTicks = 64;
 // allows; 0: none, so that the first timer is the only one.
 uint32_t slow_timer_count(uint64_t file_limit, size_t cpu_count, size_t clock_count);
 
-// Of so many timers that have a tick each `tick` nanoseconds together: none is a multiple of
-// another's, none longer than twice another's, and each ends in its number (modulo
+// Periods in ns for `count` timers that together tick once each `tick` nanoseconds: none is a
+// multiple of another's, none longer than twice another's, and each ends in its number (modulo
 // kMaxSlowTimers). `shift`, from 0 to 1, gives each CPU and recording others.
 std::vector<uint64_t> slow_timer_periods(uint64_t tick, uint32_t count, double shift);
 

@@ -64,8 +64,8 @@ private:
 
   UniqueFd map_;
   uint32_t size_;
-  MappedPart read_;     // how far it was read
-  MappedPart written_;  // how far it was written; on the next page the records, twice
+  MappedPart read_;     // position up to which it was read
+  MappedPart written_;  // position up to which it was written; next page: the records, twice
 };
 
 }  // namespace gosym

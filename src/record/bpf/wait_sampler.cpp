@@ -66,10 +66,11 @@ constexpr uint64_t kMaxWaitRate = 10'000;
 // Nanoseconds in which samples are counted: the program begins with the same.
 constexpr uint64_t kWaitSpan = 100'000'000;
 
-// Who asks for the end of a recording waits for the stacks of all that wait.
+// A user who asks for the end of a recording waits for the stacks of all threads that wait.
 constexpr uint64_t kLastReadsTime = 700'000'000;
 
 uint32_t state_of(char letter) {
+  // The letters are those of proc(5). A thread that runs has no wait.
   switch (letter) {
     case 'S':
       return GOSYM_STATE_SLEEPING;
@@ -105,6 +106,7 @@ std::vector<uint64_t> read_top(MemoryHelper& memory, uint32_t pid, uint64_t stac
   std::vector<uint64_t> words(size / 8);
   std::span<std::byte> room = std::as_writable_bytes(std::span(words));
   std::vector<proc::MemoryPiece> pieces;
+  // One page a piece: if a page is not there the words below it are still read.
   for (uint64_t at = 0; at < size;) {
     uint64_t length = std::min(size - at, kPage - (stack_pointer + at) % kPage);
     pieces.push_back({stack_pointer + at, room.subspan(at, length)});
@@ -129,6 +131,7 @@ std::vector<uint64_t> walk(const gosym_sample& sample, std::span<const uint64_t>
   while (stack.size() < GOSYM_INNER_FRAMES) {
     uint64_t index = (frame - sample.stack_pointer) / 8;
     end = frame == 0 ? GOSYM_END_ROOT : GOSYM_END_BAD_FRAME;
+    // The place of the frame lies in the words that were read, with its return address.
     if (frame < sample.stack_pointer || frame % 8 != 0 || index + 1 >= words.size())
       return stack;
     if (words[index + 1] == 0) {
@@ -137,6 +140,7 @@ std::vector<uint64_t> walk(const gosym_sample& sample, std::span<const uint64_t>
     }
     stack.push_back(words[index + 1]);
     uint64_t next = words[index];
+    // A caller's frame lies further up: anything else is no chain, and might have no end.
     if (next != 0 && next <= frame)
       return stack;
     frame = next;
@@ -152,6 +156,8 @@ Result<SwitchHook> find_switch_hook() {
   if (!types)
     return system_error("cannot read the kernel's types", errno).with_exit_status(kUnsupported);
   SwitchHook hook;
+  // The parameter is part of the trace point's type, so it is known before a program is loaded
+  // that asks for it.
   constexpr size_t kWithState = 5;
   hook.has_state = parameters_of(*types, "btf_trace_sched_switch") == kWithState;
   if (has_type(*types, "btf_trace_sched_exit_tp", BTF_KIND_TYPEDEF))
@@ -179,7 +185,7 @@ Result<std::unique_ptr<WaitSampler>> WaitSampler::open(const sampler_bpf& sample
   waits->hook_ = *std::move(hook);
   if (auto loaded = waits->load(sampler, event, ring_size); !loaded)
     return std::move(loaded).error();
-  // As long as there are the rights for it.
+  // The programs are attached while there are the rights for it.
   if (auto attached = waits->attach_all(); !attached)
     return std::move(attached).error();
   if (auto opened = waits->open_iterator(); !opened)
@@ -199,9 +205,11 @@ Result<> WaitSampler::load(const sampler_bpf& sampler, uint32_t event, uint32_t 
   bpf_->rodata->wait_event = event;
   bpf_->rodata->threshold = options_.events[event].period;
   bpf_->rodata->switch_has_state = hook_.has_state;
+  // Only the program for the hook of this kernel is loaded.
   bpf_program__set_autoload(bpf_->progs.exit_scheduler, hook_.function.empty());
   bpf_program__set_autoload(bpf_->progs.finish_switch, !hook_.function.empty());
   bpf_map__set_max_entries(bpf_->maps.scratch, bpf_->rodata->cpu_count);
+  // Both BPF objects write to the same rings and know the same targets.
   for (auto [own, other] : {std::pair(bpf_->maps.rings, sampler.maps.rings),
                             {bpf_->maps.counters, sampler.maps.counters},
                             {bpf_->maps.target_pids, sampler.maps.target_pids},
@@ -268,7 +276,7 @@ void WaitSampler::adapt(uint64_t taken) {
     rate_ = std::min(rate_ + rate_ / 4 + 1, kMaxProcessWaitRate);
   adapted_ = now;
   taken_ = taken;
-  // A span has one sample at least: of few it is longer.
+  // A span has one sample at least, so at low rates it becomes longer.
   uint64_t most = std::max<uint64_t>(rate_ * kWaitSpan / 1'000'000'000, 1);
   bpf_->data->most_in_span = static_cast<uint32_t>(most);
   bpf_->data->span = most * 1'000'000'000 / rate_;
@@ -288,6 +296,7 @@ void WaitSampler::add_waiting() {
     auto status = proc::status_of(tid);
     wait.state = state_of(status ? status->state : '\0');
     if (wait.state != GOSYM_STATE_NONE)
+      // BPF_NOEXIST: a wait that the program has noted meanwhile is the newer one.
       keeper_.put(bpf_->maps.waits, tid, wait, BPF_NOEXIST);
   }
 }
@@ -317,6 +326,7 @@ std::string WaitSampler::with_user_stack(std::string_view record) {
   std::vector<uint64_t> words;
   std::vector<uint64_t> stack;
   if (sample.unwalked != 0) {
+    // The stack of a thread that waits does not change while it is read.
     words = read_top(memory_, sample.pid, sample.stack_pointer, bpf_->rodata->broken_top_size);
     stack = walk(sample, words, sample.user_end);
   }
@@ -337,6 +347,8 @@ std::vector<std::string> WaitSampler::stop() {
   memory_.hurry(kLastReadsTime);
   bpf_->bss->is_on = 0;
   std::string_view rest = text;
+  // The iterator's records have a kernel stack, but no user stack yet: header and depth tell
+  // the size.
   while (rest.size() >= kSampleHeader) {
     uint32_t depth = 0;
     std::memcpy(&depth, rest.data() + offsetof(gosym_sample, kernel_depth), sizeof(depth));

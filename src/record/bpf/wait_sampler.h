@@ -17,7 +17,7 @@ namespace gosym {
 
 class Keeper;
 
-// How this kernel can be asked for threads that have come back to a CPU.
+// Way in which this kernel reports threads that have come back to a CPU.
 struct SwitchHook {
   std::string function;  // a kprobe there; empty: the trace point sched_exit_tp (Linux 6.15)
   bool has_state =

@@ -19,7 +19,7 @@ class FileHelper;
 
 enum class ArchiveMode : uint8_t {
   kNone,
-  kAuto,  // what will be gone when the recording is read
+  kAuto,  // files that will be gone when the recording is read
   kAll,
 };
 
@@ -37,15 +37,15 @@ struct ArchiveChoice {
 // descriptors allows.
 class Archive {
 public:
-  // What is not open any more is looked for by the helper, which must outlive the archive.
+  // Files that are no longer open are found by the helper, which must outlive the archive.
   Archive(ArchiveChoice choice, FileHelper& helper)
       : mode_(choice.mode), data_(choice.data), helper_(helper) {}
 
-  // Of an image that is new. `path` is that which its process sees; `is_at_path`: it leads to
-  // the file from here, too.
+  // Takes the file of a new image. `path` is that which its process sees; `is_at_path`: it
+  // leads to the file from here, too.
   void hold(ImageId image, UniqueFd file, const std::string& path, bool is_at_path);
 
-  // Of one process, those that it has mapped and that are not wanted yet.
+  // Images that one process has mapped and that are not wanted yet.
   using Images = std::set<ImageId>;
   void map(Images& images, ImageId image) const;
   // The process has samples.
@@ -87,8 +87,8 @@ private:
   size_t open_count_ = 0;
   std::set<ImageId> wanted_;
   std::deque<Chosen> chosen_;
-  std::optional<ImagePieces> pieces_;  // of the first chosen
-  ArchiveShares shares_;               // of the owners of the files
+  std::optional<ImagePieces> pieces_;  // the file that is being written
+  ArchiveShares shares_;               // counts the bytes for each owner of files
   std::vector<std::string> problems_;
 };
 

@@ -12,9 +12,9 @@
 
 namespace gosym {
 
-// How much of the files of each user is kept in a recording: who deletes and runs file after
-// file fills neither the disk nor the time after a recording. Files of root and our own are
-// bounded together only, and whoever has `--archive=all` of a host comes nowhere near.
+// Bounds the bytes that files of each user take in a recording: a user who deletes and runs
+// file after file fills neither the disk nor the time after a recording. Files of root and our
+// own are bounded together only, and `--archive=all` of a host comes nowhere near.
 //
 // Users that a user may have in his containers (subuid(5)) are he himself.
 class ArchiveShares {
@@ -22,7 +22,7 @@ public:
   // The text of /etc/subuid, and what gives the number of a user's name; none: no such user.
   using FindUser = std::optional<uid_t> (*)(const std::string& name);
   explicit ArchiveShares(std::string_view subordinates, FindUser find_user);
-  // Those of this host.
+  // Uses /etc/subuid and the users of this host.
   ArchiveShares();
 
   // Fails if there is no room for so many bytes of a file of this user.
@@ -37,8 +37,8 @@ private:
   uid_t account_of(uid_t user) const;
 
   std::vector<Subordinates> subordinates_;
-  std::map<uid_t, uint64_t> sizes_;  // of what is kept, by user
-  uint64_t size_ = 0;                // of all together
+  std::map<uid_t, uint64_t> sizes_;  // bytes that are kept, by user
+  uint64_t size_ = 0;                // bytes that are kept of all users together
 };
 
 }  // namespace gosym

@@ -17,7 +17,7 @@ bool is_debug_info(const elf::Section& section) {
   return section.name.starts_with(".debug_") || section.name.starts_with(".zdebug_");
 }
 
-// Of those that are not loaded.
+// Says which of the sections that are not loaded are kept.
 bool is_kept(const elf::Section& section) {
   return section.type == SHT_SYMTAB || section.type == SHT_STRTAB || section.type == SHT_NOTE ||
          section.name == ".gnu_debugdata" || section.name == ".gnu_debuglink" ||

@@ -13,15 +13,15 @@ namespace gosym {
 // A file may be kept with its initial data, which names no code and may have secrets.
 enum class ArchivedData : uint8_t { kKept, kLeftOut };
 
-// What of a file is kept in a recording, so that its code is named, and callers are found in
-// it, as with the whole file.
+// Parts of a file that are kept in a recording, so that its code is named, and callers are
+// found in it, as with the whole file.
 struct ArchivedParts {
   std::vector<elf::FileExtent> extents;  // by offset, none touches another; at least one
-  uint64_t size = 0;                     // of all of them
-  // Where the headers of those sections have their type that are not kept, in order: each has
-  // to become SHT_NOBITS, or zeros would be read as the contents.
+  uint64_t size = 0;                     // of all extents, in bytes
+  // File offsets of the field sh_type in headers of sections that are not kept, in order: each
+  // has to become SHT_NOBITS, or zeros would be read as the contents.
   std::vector<uint64_t> hidden_types;
-  std::string problem;  // what is missing that would name code; empty if nothing is
+  std::string problem;  // says what is missing that would name code; empty: nothing
 };
 
 // Kept are the headers, what is loaded (code, the tables of Go, .eh_frame, .dynsym), symbol

@@ -11,8 +11,8 @@
 
 namespace gosym {
 
-// What is needed of a file to know it again later, without its number and path, and what the
-// sampler needs of a Go program.
+// Describes a file so that it is known again later, without its number and path; with the facts
+// that the sampler needs of a Go program.
 struct FileContents {
   RecordedImage image;
   std::optional<GoProgram> go_program;
@@ -21,7 +21,7 @@ struct FileContents {
 // Reads headers and notes, never symbols. The image says if they cannot be read.
 FileContents read_contents(const UniqueFd& file, const struct stat& status);
 
-// What is recorded of an image.
+// The loadable segments, as an image of a recording lists them.
 std::vector<LoadSegment> load_segments(const elf::Image& image);
 
 }  // namespace gosym

@@ -28,6 +28,7 @@ namespace {
 // does to its memory.
 constexpr uint64_t kKernelPatience = 1'000'000'000;
 
+// Looks that may hang before no file of a file system without a disk is looked at any more.
 constexpr uint64_t kMaxHung = 8;
 
 // Their messages fit into the buffers of the socket, with any paths.
@@ -35,7 +36,7 @@ constexpr size_t kMaxAhead = 16;
 
 // The kernel's PATH_MAX, which no path of a mapping exceeds.
 constexpr size_t kMaxPath = 4096;
-// What is recorded of a file: a hundred segments and a few hundred bytes, as a rule.
+// Size of what is recorded of a file: a hundred segments and a few hundred bytes, as a rule.
 constexpr size_t kMaxImage = 48 << 10;
 constexpr size_t kMaxText = 256;
 constexpr size_t kMaxVersion = 64;
@@ -103,7 +104,7 @@ struct FileHelper::Reply {
   bool has_go_offset_at;
   char problem[kMaxText];  // empty: it worked
   char go_version[kMaxVersion];
-  char image[kMaxImage];  // as a recording has it
+  char image[kMaxImage];  // encoded as in a recording
 };
 
 namespace {
@@ -147,8 +148,11 @@ void FileHelper::stop() {
 }
 
 void FileHelper::serve(int channel) {
+  // The replies are large for a stack, and the process has one thread.
   static Request request;
   static Reply reply;
+  // The parser reads what strangers wrote, so it has fewer rights than this process, which
+  // starts it before it is confined itself.
   UniqueFd parser = start_parser();
   enter(ProcessKind::kFinder);
   if (!HelperProcess::tell_ready(channel))
@@ -159,6 +163,7 @@ void FileHelper::serve(int channel) {
     UniqueFd found = request.look == Look::kPerfMap ? look_at_perf_map(given)
                                                     : answer(request, parser, reply);
     given = UniqueFd();
+    // Only the used part of `image` is sent: it is the last member for that.
     if (!send_message(channel, reply, offsetof(Reply, image) + reply.image_size, found.get()))
       return;
   }
@@ -190,6 +195,7 @@ void FileHelper::parse(int channel) {
 }
 
 void FileHelper::describe(const FileContents& contents, Reply& reply) {
+  // The answer crosses a boundary of trust, so the reader decodes it as it would a recording.
   std::string image = raw::encode(contents.image);
   if (image.size() > sizeof(reply.image)) {
     put(reply.problem, "its headers are too large");
@@ -215,6 +221,7 @@ UniqueFd FileHelper::answer(const Request& request, const UniqueFd& parser, Repl
                         .file_offset = 0,
                         .file = {.device = request.device, .inode = request.inode},
                         .path = text_in(request.path)};
+  // A path may be looked at for anybody, but a process only if may_help_with() it.
   if (request.look == Look::kFile)
     return look_for_file(mapping.path, mapping.file);
   if (!may_help_with(request.pid)) {
@@ -243,6 +250,8 @@ UniqueFd FileHelper::answer_mapped(const RawMapping& mapping, const UniqueFd& pa
     put(reply.problem, opened.error().message());
     return {};
   }
+  // A file that is not local is described by the parser, and its descriptor is not handed over:
+  // reading it could hang the recorder.
   if (!opened->is_local) {
     char signal = 0;
     UniqueFd none;
@@ -260,6 +269,8 @@ UniqueFd FileHelper::answer_mapped(const RawMapping& mapping, const UniqueFd& pa
 }
 
 UniqueFd FileHelper::answer_to_read(const RawMapping& mapping, Reply& reply) {
+  // A file that is not local is copied here: a read from it may hang, and this process can be
+  // killed then.
   auto opened = look_at_mapped_file(mapping);
   auto file = !opened             ? Result<UniqueFd>(std::move(opened).error())
               : !opened->is_local ? copy_of(*opened)
@@ -274,6 +285,8 @@ void FileHelper::hurry(uint64_t nanoseconds) {
 }
 
 std::optional<Error> FileHelper::refusal(uint64_t device) const {
+  // One hanging look puts its device aside; after kMaxHung all devices without a number of
+  // their own are, as a user can mount any number of them.
   if (slow_.contains(device) || (is_unnamed(device) && hung_count_ >= kMaxHung))
     return Error("on a file system that takes too long to answer");
   if (process_.is_time_over())
@@ -298,6 +311,8 @@ bool FileHelper::send(const Request& request, int found) {
 
 void FileHelper::ask_ahead(const RawMapping& mapping) {
   static Request request;
+  // Requests that the socket has no room for would block the recorder, so their number is
+  // bounded.
   if (asked_.size() >= kMaxAhead || refusal(mapping.file.device))
     return;
   fill(request, mapping);
@@ -307,7 +322,7 @@ void FileHelper::ask_ahead(const RawMapping& mapping) {
     stop();
 }
 
-// Of what was asked ahead and is not wanted after all.
+// Takes and drops the answers to requests that were made ahead and are not wanted after all.
 void FileHelper::forget_asked() {
   static Request request;
   static Reply reply;
@@ -321,6 +336,7 @@ void FileHelper::forget_asked() {
 Result<UniqueFd> FileHelper::ask(const Request& request, Reply& reply, int found) {
   if (auto refused = refusal(request.device))
     return *refused;
+  // Answers come in the order of the requests, so those of requests made ahead are taken first.
   forget_asked();
   if (!send(request, found)) {
     stop();
@@ -340,6 +356,8 @@ Result<UniqueFd> FileHelper::take_reply(const Request& request, Reply& reply) {
     stop();
     return Error("cannot be read: the helper process has ended");
   }
+  // A helper that does not answer in time may hang in the kernel for good: it is killed, and
+  // another is started for the next look.
   stop();
   hung_count_++;
   if (is_unnamed(request.device))
@@ -373,7 +391,8 @@ Result<OpenedFile> FileHelper::open_mapped(const RawMapping& mapping) {
   return opened;
 }
 
-// It was made by who parses files of strangers.
+// The reply was made by the process that parses files of strangers, so it is checked as one of
+// theirs.
 Result<> FileHelper::read_contents_of(const Reply& reply, OpenedFile& opened) {
   auto image = raw::decode_image(
       std::as_bytes(std::span(reply.image, std::min<size_t>(reply.image_size, kMaxImage))));
@@ -389,7 +408,7 @@ Result<> FileHelper::read_contents_of(const Reply& reply, OpenedFile& opened) {
   return Ok{};
 }
 
-// What has a descriptor as its whole answer.
+// Asks for a look whose whole answer is a descriptor.
 Result<UniqueFd> FileHelper::ask_for(Look look, const RawMapping& of) {
   static Request request;
   static Reply reply;

@@ -23,11 +23,11 @@ public:
   FileHelper(const FileHelper&) = delete;
   FileHelper& operator=(const FileHelper&) = delete;
 
-  // What open_mapped() will be called for next, in this order: to wait once for all of them is
-  // enough. Of many only the first are asked for.
+  // Announces a call of open_mapped(), in this order: the answers to all of them are then
+  // waited for once. Only the first few are asked for.
   void ask_ahead(const RawMapping& mapping);
 
-  // As the functions of file_looks.h.
+  // See the functions of file_looks.h for all of these.
   Result<OpenedFile> open_mapped(const RawMapping& mapping);
   // Always a file to be read, if there is one: a copy of it, in memory, where it is not local.
   Result<UniqueFd> open_to_read(const RawMapping& mapping);

@@ -24,7 +24,7 @@ namespace gosym {
 
 namespace {
 
-// Those whose data the kernel has or reads from a disk.
+// File systems whose data the kernel has in memory or reads from a disk: a read cannot hang.
 constexpr long kLocal[] = {
     EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC, F2FS_SUPER_MAGIC,  TMPFS_MAGIC,
     RAMFS_MAGIC,      HUGETLBFS_MAGIC, SQUASHFS_MAGIC,    ISOFS_SUPER_MAGIC, MSDOS_SUPER_MAGIC,
@@ -40,7 +40,8 @@ bool is_in_our_user_namespace(uint32_t pid) {
          ours.st_ino == theirs.st_ino;
 }
 
-// Who has a user namespace of his own can lay one file system over another that he serves.
+// A user with a user namespace of his own can mount an overlay over a file system that he
+// serves himself.
 bool is_local(const UniqueFd& file, uint32_t pid) {
   struct statfs status {};
   if (fstatfs(file.get(), &status) != 0)

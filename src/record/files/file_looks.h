@@ -29,7 +29,8 @@ struct OpenedFile {
   std::optional<FileContents> contents;
 };
 
-// As open_mapped_file() finds it. Fails for what is no code and only its owner may read.
+// Opens a file as open_mapped_file() does. Fails for a file without code that only its owner
+// may read.
 Result<OpenedFile> look_at_mapped_file(const RawMapping& mapping);
 
 // The regular file at a path; none if it is another one than this or could hold us up.
@@ -49,7 +50,7 @@ UniqueFd look_for_mount_owner(uint32_t pid);
 
 // The text of /proc/PID/maps. Empty for a kernel thread and a process that is gone.
 Result<std::string> look_at_maps(uint32_t pid);
-// The same of /proc/PID/smaps.
+// The text of /proc/PID/smaps, likewise.
 Result<std::string> look_at_smaps(uint32_t pid);
 
 }  // namespace gosym

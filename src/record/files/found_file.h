@@ -13,7 +13,8 @@ namespace gosym {
 
 UniqueFd find_root_of(uint32_t pid);
 
-// What has this name there. A symbolic link is not followed but found.
+// Finds a name in a directory, as a descriptor of O_PATH. A symbolic link is found itself and
+// not followed.
 UniqueFd find_in(const UniqueFd& directory, const std::string& name);
 
 // For reading.

@@ -9,8 +9,8 @@ namespace gosym {
 
 namespace {
 
-// What is read at once of a program's code, and how much in all. The runtime comes early in it,
-// behind what C code there is.
+// Code of a program is read in such pieces, and up to kMaxCode bytes in all. The runtime comes
+// early in it, behind what C code there is.
 constexpr uint64_t kPieceSize = 256 << 10;
 constexpr uint64_t kMaxCode = 64 << 20;
 
@@ -22,9 +22,9 @@ std::optional<std::string> read_version(SparseCopy& copy, const elf::Image& imag
   return info ? std::optional<std::string>(info->go_version) : std::nullopt;
 }
 
-// The same of programs up to Go 1.12, which have no record of it, but all of these sections;
-// and up to Go 1.3 no version at all. What is not of that release after all has no goroutine
-// where the sampler looks for it.
+// Finds the version of a program up to Go 1.12, which has no record of it, but all of these
+// sections; and up to Go 1.3 no version at all. A program that is not of that release after all
+// has no goroutine where the sampler looks for it.
 std::optional<std::string> find_version(SparseCopy& copy, const elf::Image& image) {
   for (const char* name : {".gopclntab", ".rodata", ".noptrdata", ".data"}) {
     const elf::Section* section = image.find_section(name);

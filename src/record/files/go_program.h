@@ -10,14 +10,14 @@
 
 namespace gosym {
 
-// What the sampler has to know of a Go program to tell which goroutines its threads run.
+// Facts about a Go program that the sampler needs to tell which goroutines its threads run.
 struct GoProgram {
   std::string version;                      // "go1.23.4"
   std::optional<go::RuntimeLayout> layout;  // none: nobody has looked at this version
-  // Of the pointer to g, from the thread pointer.
+  // Distance from the thread pointer to the pointer to g, in bytes.
   int64_t offset = 0;
-  // Where a process has a word with that offset, as a distance from where the file would begin
-  // that its code is mapped from. None: the linker knew the offset.
+  // Place of a word that holds this offset in a process, as a distance from where the file that
+  // its code is mapped from would begin. None: the linker knew the offset.
   std::optional<uint64_t> offset_at;
 
   // The address of that word in a process that has the code mapped so; 0 if there is none.

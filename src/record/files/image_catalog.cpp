@@ -53,7 +53,8 @@ ImageCatalog::Identified ImageCatalog::identify(const RawMapping& mapping) {
   if (!opened)
     return {identify_unopened(mapping, opened.error().message()), {}};
 
-  // The same file by another path or mapping keeps its number, one written anew gets another.
+  // A file keeps its number under another path or mapping; one that was written anew gets
+  // another.
   Version version{opened->device, opened->inode, opened->size, opened->mtime_ns};
   ImageId& id = known_[version];
   if (id != ImageId{}) {
@@ -91,8 +92,8 @@ std::optional<ImageCatalog::Identified> ImageCatalog::find_held(
   return Identified{known->second, std::move(file)};
 }
 
-// Where the kernel tells another device than stat(2) does, as for subvolumes of btrfs, several
-// files may have that key.
+// A file is only held under a key that is surely its own: the kernel may report another device
+// than stat(2) does, as for subvolumes of btrfs, and then several files may have the key.
 void ImageCatalog::hold(const RawMapping& mapping, const Version& version, const UniqueFd& file,
                         ImageId image) {
   bool is_this = version.device == mapping.file.device && version.inode == mapping.file.inode;

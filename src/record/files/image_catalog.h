@@ -28,8 +28,8 @@ public:
   // With a helper, which must outlive the catalog, files are opened by that.
   explicit ImageCatalog(FileHelper* helper = nullptr) : helper_(helper) {}
 
-  // What will be identified, in this order, among other things: with a helper it is asked for
-  // all of that at once.
+  // Announces mappings that identify() will be called for, in this order, among other things:
+  // with a helper their files are asked for at once.
   void prepare(std::span<const SidebandRecord> records);
 
   // 0 if no file backs the mapping. A file that cannot be opened gets a number as well; its
@@ -39,7 +39,7 @@ public:
   // Null for an image that is no Go program.
   const GoProgram* go_program(ImageId image) const;
 
-  // Those identified since the last call.
+  // The images identified since the last call.
   std::vector<RecordedImage> take_new();
 
 private:
@@ -72,7 +72,7 @@ private:
   uint32_t count_ = 0;
 };
 
-// What is recorded of a mapping.
+// Makes the event that the recording has for a mapping.
 MapEvent event_of(RawMapping mapping, ImageId image);
 
 }  // namespace gosym

@@ -18,7 +18,7 @@ namespace gosym {
 // it.
 Result<UniqueFd> open_mapped_file(const RawMapping& mapping);
 
-// Whether what was found is a regular file, and this one.
+// True if the file that was found is a regular one, with this device and inode.
 bool is_file(const UniqueFd& found, const FileKey& key);
 FileKey key_of(const UniqueFd& file);
 

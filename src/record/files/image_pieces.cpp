@@ -11,8 +11,8 @@ namespace gosym {
 
 namespace {
 
-// Of one image, before compression, which halves it. Large Go services load 100 MB; browsers,
-// which load more, are not what vanishes while it is looked at, and their symbols lie
+// Limit for one image, before compression, which halves it. Large Go services load 100 MB;
+// browsers, which load more, are not what vanishes while it is looked at, and their symbols lie
 // elsewhere.
 constexpr uint64_t kMaxArchived = 128 << 20;
 

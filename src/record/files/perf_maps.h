@@ -30,14 +30,15 @@ public:
   // With a helper, which must outlive this, directories are found by that.
   explicit PerfMaps(FileHelper* helper = nullptr) : helper_(helper) {}
 
-  // Where a process would have its map. Valid as long as the PerfMaps that found it.
+  // The file that a process would write its map to. Valid as long as the PerfMaps that found
+  // it.
   struct Place {
     const UniqueFd* directory;  // its /tmp; null: it was gone, or there are too many
     uint32_t own_pid;
     uint32_t user;
     int64_t since_ns;              // the program runs, as times of files tell it
-    bool has_code;                 // that no file holds
-    bool has_root_mounts = false;  // what it sees can be mounted by nobody but root
+    bool has_code;                 // the process executes memory that no file holds
+    bool has_root_mounts = false;  // nobody but root can mount what it sees
 
     // The growth of its map, as far as it was watched.
     std::vector<PerfMapMark> marks = {};
@@ -58,7 +59,7 @@ public:
 
   // Its map as it is at `time`; none if there is none.
   std::optional<RecordedPerfMap> read(const Place& place, uint32_t pid, uint64_t time);
-  // That of a program that the process left at `time`; none as well if it was written to since.
+  // The map of a program that the process left at `time`; none if it was written to since.
   std::optional<RecordedPerfMap> read_left(const Place& place, uint32_t pid, uint64_t time);
 
 private:

@@ -57,7 +57,7 @@ void SparseCopy::read(elf::FileExtent extent) {
   if (size > left_)
     return;
   left_ -= size;
-  // Where it was cut short meanwhile, the rest stays zero.
+  // The rest stays zero if the file was cut short meanwhile.
   read_at(fd_, extent.offset, {memory_ + extent.offset, size});
 }
 

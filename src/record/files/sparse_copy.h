@@ -17,11 +17,12 @@ public:
   SparseCopy& operator=(SparseCopy&&) = delete;
   ~SparseCopy();
 
-  // What of it lies in the file, and not more than 8 MiB: the largest table of sections that an
-  // ELF header can announce takes 4. Of one file 16 MiB are read at most, in all.
+  // Copies the part of the extent that lies in the file, 8 MiB at most: the largest table of
+  // sections that an ELF header can announce takes 4. Of one file 16 MiB are read at most, in
+  // all.
   void read(elf::FileExtent extent);
-  // Reads into a buffer and not into the copy: for what is only looked through. What of it lies
-  // in the file and fits.
+  // Reads into a buffer and not into the copy: for what is only looked through. Gives the part
+  // that lies in the file and fits.
   Bytes look(elf::FileExtent extent, std::span<std::byte> buffer) const;
   // The image that these bytes are, with its headers, the names of its sections and its notes
   // read; it borrows from them.

@@ -36,7 +36,8 @@ std::vector<uint64_t> words_of(Bytes data, uint64_t misaligned) {
 
 void read_registers(Reader& in, CallChain& sample) {
 #if defined(__x86_64__)
-  // As DWARF numbers those that the kernel writes; the pc, which the chain has, as none.
+  // DWARF's numbers for the registers in the order in which the kernel writes them. The pc
+  // comes as the last one, 16, and is dropped: the chain has it.
   constexpr std::array kNumbers = {0, 3, 2, 1, 4, 5, 6, 7, 16, 8, 9, 10, 11, 12, 13, 14, 15};
   sample.registers.resize(kNumbers.size());
   for (int number : kNumbers)

@@ -43,10 +43,10 @@ struct CallChain {
   std::vector<uint64_t> top;        // the stack from there on; empty of a process of 32 bits
 };
 
-// Whether a record, which is all there, is a sample.
+// True if a record, which is all there, is a sample.
 bool is_call_chain(Bytes record);
 
-// Of which event a sample is, as the kernel numbers them; none if it is too short.
+// The kernel's number for the event that a sample was taken of; none if it is too short.
 std::optional<uint64_t> event_id_of(Bytes record);
 
 // `data` is exactly one record.

@@ -191,6 +191,7 @@ bool CallChainSampler::ask_for_less(int cause) {
     events_.front() = cpu_clock();
     return true;
   }
+  // Kernel code is given up only if user code is left to sample.
   if (is_denied(cause) && options_.has_kernel && options_.has_user) {
     options_.has_kernel = false;
     lacks_kernel_ = true;
@@ -203,6 +204,7 @@ bool CallChainSampler::ask_for_less(int cause) {
 Result<UniqueFd> CallChainSampler::open_event(uint32_t pid, uint32_t tid, uint32_t index,
                                               uint32_t cpu) {
   auto thread = static_cast<pid_t>(tid);
+  // Each try changes the options, so the loop ends: ask_for_less() has two things to give up.
   auto open = [&] {
     return open_perf_event(attributes(events_[index], index == 0, options_), cpu, thread);
   };
@@ -220,6 +222,7 @@ Result<> CallChainSampler::join_ring(UniqueFd event, uint32_t index, Cpu& cpu) {
   uint64_t id = 0;
   if (ioctl(event.get(), PERF_EVENT_IOC_ID, &id) != 0)
     return system_error("cannot ask for the number of a perf event", errno);
+  // All events of a CPU share a ring, so a sample names its event by this number.
   event_of_id_[id] = index;
   cpu.counters[index].fds.push_back(event.get());
   if (cpu.ring) {
@@ -239,8 +242,9 @@ Result<> CallChainSampler::join_ring(UniqueFd event, uint32_t index, Cpu& cpu) {
   return Ok{};
 }
 
-// What was taken, or lost, since the events were opened is no part of the recording. The kernel
-// tells of a loss when it has room again: in the first record from now on.
+// Drops samples and losses since the events were opened, which are no part of the recording.
+// The kernel reports a loss when it has room again, in the first record from now on: that one
+// does not count (has_begun).
 Result<> CallChainSampler::start() {
   read_rings();
   samples_.clear();
@@ -266,6 +270,8 @@ void CallChainSampler::stop() {
 
 void CallChainSampler::read_rings() {
   epoll_event seen;
+  // Edges are taken before the rings are read: what comes in between makes the descriptor
+  // readable again.
   while (epoll_wait(epoll_.get(), &seen, 1, 0) > 0) {
   }
   for (auto& [number, cpu] : cpus_)
@@ -293,7 +299,8 @@ void CallChainSampler::take(Bytes data, Cpu& cpu) {
   if (!record)
     cpu.counts().lost_events++;
   else if (auto* lost = std::get_if<LostRecords>(&*record))
-    // Of both kinds, and of all events; there are far more samples.
+    // The kernel's count is of samples and other records together, and of all events; there are
+    // far more samples.
     cpu.counts().lost_samples += cpu.has_begun ? lost->count : 0;
   else if (auto* throttle = std::get_if<ThrottleRecord>(&*record))
     note(*throttle, cpu);
@@ -344,6 +351,7 @@ void CallChainSampler::drain_samples(const Handler& handler) {
 // The kernel does not tell why its walk ended: `report` knows a root when it sees one.
 RecordedSample CallChainSampler::recorded(const Sample& sample) const {
   const CallChain& chain = sample.chain;
+  // The limit of the kernel is that of both stacks together.
   bool is_full = chain.kernel_stack.size() + chain.user_stack.size() >= max_frames_;
   uint64_t offset = chain.frame_pointer - chain.stack_pointer;
   bool has_frame = !chain.user_stack.empty() && offset <= kMaxFrameDistance && offset % 8 == 0;
@@ -362,7 +370,7 @@ RecordedSample CallChainSampler::recorded(const Sample& sample) const {
   };
 }
 
-// Of both kinds: the kernel does not tell them apart.
+// Counts samples and other records: the kernel does not tell them apart.
 uint64_t CallChainSampler::lost_events() const {
   uint64_t lost = 0;
   for (const auto& [number, cpu] : cpus_)
@@ -374,6 +382,8 @@ uint64_t CallChainSampler::lost_events() const {
 CallChainSampler::Counters CallChainSampler::counters() const {
   Counters counters;
   auto is_clock = [this](const EventType& event) { return tick_of(event, options_) != 0; };
+  // The first clock stands for the CPU time that was charged; a second one has counted the same
+  // time.
   auto clock = std::ranges::find_if(events_, is_clock) - events_.begin();
   for (const auto& [number, cpu] : cpus_)
     for (const Counter& counter : cpu.counters) {
@@ -391,6 +401,8 @@ CallChainSampler::Counters CallChainSampler::counters() const {
 uint64_t CallChainSampler::skipped_of(const Counter& counter) const {
   uint64_t tick = tick_of(events_[counter.counts.event], options_);
   uint64_t came = counter.counts.samples + counter.counts.lost_samples;
+  // The counter has counted all ticks that were due, those too that lay in code which is not
+  // sampled.
   uint64_t due = tick == 0 ? 0 : counter.counted_ns / tick;
   return due - std::min(came, due);
 }

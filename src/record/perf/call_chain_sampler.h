@@ -47,7 +47,7 @@ public:
   uint32_t cpu_count() const override { return static_cast<uint32_t>(cpus_.size()); }
 
 private:
-  // Of one event on one CPU.
+  // Counts of one event on one CPU.
   struct Counter {
     CpuCounts counts;
     std::vector<int> fds;           // owned by the CPU
@@ -62,7 +62,7 @@ private:
     std::unique_ptr<PerfRing> ring;
     std::vector<UniqueFd> fds;  // besides that of the ring
 
-    // What is counted of all events, or is not known by event.
+    // Counts that hold for all events together, or cannot be told apart by event.
     CpuCounts& counts() { return counters.front().counts; }
   };
   struct Sample {

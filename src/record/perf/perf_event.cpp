@@ -70,7 +70,7 @@ perf_event_attr sampling_event(const EventType& event, const SamplerOptions& opt
   return attr;
 }
 
-// As the kernel counts it.
+// A tick counts nanoseconds, the unit in which the kernel counts its clocks.
 uint64_t tick_of(const EventType& event, const SamplerOptions& options) {
   bool is_clock =
       event.type == PERF_TYPE_SOFTWARE &&

@@ -23,7 +23,7 @@ perf_event_attr sampling_event(const EventType& event, const SamplerOptions& opt
 // Nanoseconds from one sample to the next, of a clock; 0: the event is none.
 uint64_t tick_of(const EventType& event, const SamplerOptions& options);
 
-// As the recording tells of it: either the frequency or the period is 0.
+// Describes an event for the recording: either the frequency or the period is 0.
 RecordedEvent to_recorded(const EventType& event, const SamplerOptions& options);
 
 inline constexpr pid_t kAnyThread = -1;
@@ -33,7 +33,7 @@ inline constexpr pid_t kAnyThread = -1;
 UniqueFd open_perf_event(perf_event_attr attr, uint32_t cpu, pid_t thread = kAnyThread,
                          unsigned long flags = 0);
 
-// What the kernel says where there is no such counter.
+// True for the errno that perf_event_open(2) gives where there is no such counter.
 bool is_missing_event(int cause);
 
 }  // namespace gosym

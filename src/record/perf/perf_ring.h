@@ -43,8 +43,8 @@ private:
 
   UniqueFd event_;
   std::byte* pages_;   // the control page, then the ring
-  size_t size_;        // of the ring
-  uint64_t head_ = 0;  // of the last read()
+  size_t size_;        // of the ring, in bytes
+  uint64_t head_ = 0;  // where the last read() found the end
   uint64_t next_ = 0;  // record
   std::vector<std::byte> copy_;
 };

@@ -41,7 +41,7 @@ perf_event_attr event_of_system(bool is_for_all) {
   return attr;
 }
 
-// Of what runs there on a CPU.
+// Opens an event for what runs in the cgroup on a CPU.
 UniqueFd open_event_of_cgroup(uint32_t cpu, const UniqueFd& directory) {
   perf_event_attr attr = silent_event();
   tell_of_processes(attr);
@@ -63,8 +63,8 @@ Result<std::unique_ptr<PerfRing>> map_ring(UniqueFd event, size_t size) {
 
 }  // namespace
 
-// Beside those that are opened now: of a CPU that comes later, and of threads that are to be
-// followed later.
+// Tells the keeper of the events that are opened after it has started, besides those that are
+// opened now: of a CPU that comes later, and of threads that are to be followed later.
 Sideband::Sideband(Keeper& keeper, bool is_for_all) : keeper_(keeper), is_for_all_(is_for_all) {
   keeper_.keep_event(event_of_system(/*is_for_all=*/true));
   keeper_.keep_event(event_of_thread());
@@ -89,6 +89,7 @@ Result<std::unique_ptr<Sideband>> Sideband::open_for(Keeper& keeper,
   for (uint32_t pid : pids)
     thread_count += proc::thread_ids(pid).size();
   auto sideband = open(keeper, false);
+  // Events of everything are more to read, but nothing is missing in them.
   if (!sideband || !(*sideband)->has_room_for(thread_count))
     return open_for_all(keeper);
   for (uint32_t pid : pids)
@@ -137,6 +138,7 @@ bool Sideband::has_room_for(size_t thread_count) const {
 Result<> Sideband::follow_cpus(std::span<const uint32_t> cpus,
                                std::vector<SidebandRecord>& records) {
   last_names_.clear();
+  // A CPU that has gone leaves its records in the ring: they are read before that is unmapped.
   for (auto& [number, cpu] : cpus_)
     if (cpu.ring && std::ranges::find(cpus, number) == cpus.end()) {
       drain_cpu(cpu, records);
@@ -178,6 +180,8 @@ bool Sideband::follow(uint32_t pid) {
   while (std::exchange(has_new, false)) {
     std::vector<uint32_t> tids = proc::thread_ids(pid);
     drain(early_);
+    // The list of threads is read before the rings: a thread that is in neither begins later
+    // than both, and its parent has the event by then.
     for (uint32_t tid : tids)
       if (!threads_.contains(tid) && !has_inherited(tid) && follow_thread(tid))
         has_new = is_there = true;
@@ -192,8 +196,8 @@ bool Sideband::has_inherited(uint32_t tid) const {
   });
 }
 
-// Where one of its events cannot be had the thread is not followed on that CPU, and what is
-// missing is found when its process has samples.
+// The thread is not followed on a CPU where its event cannot be opened, and what is missing is
+// found when its process has samples.
 bool Sideband::follow_thread(uint32_t tid) {
   if (!has_room_for(1))
     return false;
@@ -230,6 +234,7 @@ uint64_t Sideband::lost_count() const {
 
 void Sideband::drain(std::vector<SidebandRecord>& records) {
   if (&records != &early_)
+    // Records that were read while threads were looked for come first, as they are older.
     std::ranges::move(std::exchange(early_, {}), std::back_inserter(records));
   last_names_.clear();
   size_t known = records.size();
@@ -237,6 +242,8 @@ void Sideband::drain(std::vector<SidebandRecord>& records) {
     if (cpu.ring)
       drain_cpu(cpu, records);
   for (const SidebandRecord& record : std::span(records).subspan(known))
+    // The kernel may give the number of a thread that has ended to another, which is to be
+    // followed then.
     if (const auto* exit = std::get_if<ExitEvent>(&record))
       threads_.erase(exit->tid);
 }
@@ -257,7 +264,8 @@ void Sideband::drain_ring(PerfRing& ring, CpuState& cpu, std::vector<SidebandRec
 }
 
 void Sideband::take(Bytes data, CpuState& cpu, std::vector<SidebandRecord>& records) {
-  // Most that are refused are of a loop of mmap, and come by the hundred thousand.
+  // Mappings are refused by their header, before they are parsed: most that are refused are of
+  // a loop of mmap, and come by the hundred thousand.
   auto owner = owner_of_mapping(data);
   if (owner && !limits_.admit_mapping(owner->pid, owner->time))
     return;
@@ -278,6 +286,7 @@ void Sideband::add(SidebandRecord record, std::vector<SidebandRecord>& records) 
   if (const auto* comm = std::get_if<CommEvent>(&record)) {
     if (comm->is_exec) {
       limits_.exec(comm->pid);
+      // The name by an exec must stay: it is that of another program.
       last_names_.erase(comm->tid);
     } else {
       last_names_.insert_or_assign(comm->tid, records.size());
@@ -290,7 +299,9 @@ void Sideband::add(SidebandRecord record, std::vector<SidebandRecord>& records) 
   records.push_back(std::move(record));
 }
 
-// A thread may name itself a million times a second.
+// Joins names that come shortly after one another: a thread may name itself a million times a
+// second. The rings of the CPUs are read one after the other, so a name may be older than the
+// last one.
 bool Sideband::is_passed_over(const ThreadName& name, std::vector<SidebandRecord>& records) {
   auto known = last_names_.find(name.tid);
   if (known == last_names_.end())

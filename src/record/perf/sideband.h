@@ -20,23 +20,23 @@ class PerfRing;
 // The kernel's own account of what is mapped, named, forked, executed and ended, on the clock
 // of the samples. It begins when open() returns.
 //
-// Of all processes it has an event on each CPU. Of some it has one for each of their threads on
-// each CPU, which threads and children inherit: what strangers do, who can fill any ring, does
-// not come near theirs. So it is of cgroups, with one for each of them. What the kernel tells
-// of nobody's, code of its own and new cgroups, is told of everybody and has a ring of its own
-// then.
+// For all processes there is an event on each CPU. For some processes there is one for each of
+// their threads on each CPU, which threads and children inherit: events of other processes,
+// which can fill any ring, do not come near theirs. For cgroups there is one for each of them.
+// Events that belong to no process, code of the kernel and new cgroups, are told by an event
+// for everything, which has a ring of its own then.
 //
 // Nobody is woken for it: who makes events as fast as he can would keep the reader at work. To
 // be drained every 50 ms or so.
 class Sideband {
 public:
   static Result<std::unique_ptr<Sideband>> open_for_all(Keeper& keeper);
-  // Of these processes, with all their threads. Where descriptors do not suffice for an event
-  // for each, it is of all processes.
+  // Follows these processes, with all their threads. If descriptors do not suffice for an event
+  // for each, it follows all processes.
   static Result<std::unique_ptr<Sideband>> open_for(Keeper& keeper,
                                                     std::span<const uint32_t> pids);
-  // Of what runs in these directories of cgroup v2, and below them; of all processes where the
-  // kernel has no such events: with cgroup v1 for perf_event.
+  // Follows what runs in these directories of cgroup v2, and below them; all processes where
+  // the kernel has no such events: with cgroup v1 for perf_event.
   static Result<std::unique_ptr<Sideband>> open_for_cgroups(Keeper& keeper,
                                                             std::span<const std::string> paths);
   ~Sideband();
@@ -56,7 +56,7 @@ public:
   // is appended.
   Result<> follow_cpus(std::span<const uint32_t> cpus, std::vector<SidebandRecord>& records);
 
-  // What the kernel has to say of this event on a CPU, goes to the ring of that CPU.
+  // Sends what the kernel reports of this event on a CPU to the ring of that CPU.
   Result<> adopt(const UniqueFd& event, uint32_t cpu);
 
   // Events the kernel had no room for, or that could not be read; and the time that it took no
@@ -66,7 +66,7 @@ public:
     uint64_t throttled_ns = 0;
   };
   Counts counts(uint32_t cpu) const;
-  uint64_t lost_count() const;  // of all CPUs
+  uint64_t lost_count() const;  // sum over all CPUs
   EventLimits& limits() { return limits_; }
 
 private:
@@ -95,12 +95,12 @@ private:
   bool is_for_all_;
   bool is_for_cgroups_ = false;
   std::map<uint32_t, CpuState> cpus_;
-  std::set<uint32_t> threads_;  // that were followed from outside, not from their beginning
+  std::set<uint32_t> threads_;  // threads whose events were opened for them and not inherited
   // Theirs. To close one would end those of the threads and children that inherited it.
   std::vector<UniqueFd> events_;
   std::vector<SidebandRecord> early_;  // drained while threads were looked for
   EventLimits limits_;
-  // Where among what is drained now the last name of a thread is, by thread.
+  // Index, among the records drained now, of the last name of each thread.
   std::unordered_map<uint32_t, size_t> last_names_;
 };
 

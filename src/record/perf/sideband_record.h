@@ -38,7 +38,7 @@ namespace gosym {
 // A file as the kernel tells one from another. The generation differs where an inode number was
 // used again; it is 0 where it is not known.
 struct FileKey {
-  uint64_t device = 0;  // as st_dev of stat(2)
+  uint64_t device = 0;  // st_dev of stat(2)
   uint64_t inode = 0;   // 0: no file
   uint64_t generation = 0;
 
@@ -70,9 +70,9 @@ struct ThrottleRecord {
 
 class Throttling {
 public:
-  // How long no samples were taken, in nanoseconds: 0 unless this ends one whose start was
-  // seen. The next tick of the kernel's timer lets samples be taken again; a thread that has
-  // left the CPU by then hears of it only when it comes back.
+  // Time without samples, in nanoseconds: 0 unless this record ends a throttling whose start
+  // was seen. The next tick of the kernel's timer lets samples be taken again; a thread that
+  // has left the CPU by then hears of it only when it comes back.
   uint64_t ended_by(const ThrottleRecord& record) {
     uint64_t since = std::exchange(since_, record.is_over ? 0 : record.time);
     bool is_known = record.is_over && since != 0 && record.time >= since;
@@ -84,7 +84,7 @@ private:
   uint64_t since_ = 0;
 };
 
-// Of a type that is of no interest.
+// A record of a type that is of no interest.
 struct OtherRecord {
   uint64_t time = 0;
 };
@@ -98,14 +98,13 @@ uint64_t time_of(const SidebandRecord& record);
 // `data` is exactly one record.
 Result<SidebandRecord> parse_sideband_record(Bytes data);
 
-// The same of a body that has another trailer, or none.
+// Parses a body that has another trailer, or none.
 Result<SidebandRecord> parse_sideband_body(Bytes body, uint32_t type, uint16_t misc,
                                            uint64_t time);
 // The place of a trailer of so many bytes in a record that is long enough for it.
 size_t place_of_trailer(Bytes record, size_t size);
 
-// Of a record of a mapping the process and the time, which its other parts need not be read
-// for.
+// Process and time of a mapping, read without the other parts; none if it is another record.
 struct MappingOwner {
   uint32_t pid = 0;
   uint64_t time = 0;
@@ -115,8 +114,8 @@ std::optional<MappingOwner> owner_of_mapping(Bytes data);
 // ns; a name that a thread has for less time may be passed over.
 inline constexpr uint64_t kShortNameTime = 1'000'000;
 
-// Of one that names a thread, other than by exec, as far as it takes to replace one before it;
-// none if it is another one.
+// The new name of a thread, unless an exec gave it: as much as replaces an earlier record. None
+// if it is another record.
 struct ThreadName {
   uint32_t tid = 0;
   uint64_t time = 0;

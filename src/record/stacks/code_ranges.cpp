@@ -14,7 +14,7 @@ constexpr size_t kMaxRanges = 65536;
 void add(CodeRanges& ranges, CodeRange range) {
   if (range.begin >= range.end)
     return;
-  // Those that touch it become one with it.
+  // Ranges that touch the new one become one with it.
   auto first = std::ranges::lower_bound(ranges, range.begin, {}, &CodeRange::end);
   auto last = std::ranges::upper_bound(first, ranges.end(), range.end, {}, &CodeRange::begin);
   if (first != last) {

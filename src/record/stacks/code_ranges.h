@@ -10,9 +10,9 @@ struct CodeRange {
   uint64_t end;
 };
 
-// Where a process has code, as far as the side-band has told: enough to see which words of a
-// stack may be return addresses. What is unmapped, by an exec too, stays: samples from before
-// may still come. In order, apart from one another.
+// Code of a process, as the side-band told of it: enough to see which words of a stack may be
+// return addresses. A range stays when it is unmapped, by an exec too: samples from before may
+// still come. In order, apart from one another.
 using CodeRanges = std::vector<CodeRange>;
 
 void add(CodeRanges& ranges, CodeRange range);

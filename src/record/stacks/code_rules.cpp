@@ -17,7 +17,8 @@ namespace gosym {
 
 namespace {
 
-// Of a program at work some thousands of addresses are sampled. A recorder may run for days.
+// A program at work is sampled at some thousands of addresses. The bound is for a recorder that
+// runs for days.
 constexpr size_t kMaxRules = 1 << 16;
 
 // Twice the size of the largest programs. A hostile file may have tables as large as itself.
@@ -119,7 +120,7 @@ struct CodeRules::Program {
     return rule;
   }
 
-  // What `evaluate` gives for the frames; `none` if there are none, or no time.
+  // Gives the result of `evaluate` for the frames; `none` if there are none, or no time.
   template <class Value, class Evaluate>
   Value evaluated(TimeBudget& budget, Value none, Evaluate evaluate) {
     Value value = none;

@@ -31,19 +31,20 @@ public:
     uint64_t file_offset = 0;
     std::shared_ptr<Program> program;
   };
-  // What one process has mapped where, by address. A program lives as long as a place of it.
+  // The code that one process has mapped, by address. A program lives as long as a place of it.
   using Places = std::vector<Place>;
 
   // The process mapped code of a file, which is looked at while a process has it mapped. What
   // was mapped there before is gone.
   void map(Places& places, const MapEvent& mapping, bool is_go, const UniqueFd& file);
 
-  // How the caller of the function at an address is found; none for code that is not known.
+  // The rule that finds the caller of the function at an address; none for code that is not
+  // known.
   std::optional<UnwindRule> rule(const Places& places, uint64_t address);
-  // The same of Go's code; none for all other.
+  // The same for Go's code only; none for all other.
   std::optional<UnwindRule> go_rule(const Places& places, uint64_t address);
 
-  // As dwarf::CallFrames has them.
+  // See dwarf::CallFrames for both.
   std::optional<CallerFrame> evaluate(const Places& places, uint64_t address,
                                       MachineState& state);
   CallerRegister caller_register(const Places& places, uint64_t address, uint64_t number,

@@ -14,7 +14,7 @@ struct SampledAddress {
   bool operator==(const SampledAddress&) const = default;
 };
 
-// Whose rule is asked for: behind a call another function may begin.
+// The place whose rule is asked for: behind a call another function may begin.
 uint64_t place_of(SampledAddress address) {
   return address.value - (address.is_return ? 1 : 0);
 }
@@ -64,6 +64,7 @@ public:
     if (offset % 8 != 0 || offset / 8 >= top_.words.size())
       return far_at(offset);
     uint64_t value = top_.words[offset / 8];
+    // A place is recorded as its distance from the stack pointer.
     uint64_t place = top_.offset_of(value);
     if (contains(code_, value))
       return StackWord{offset, value};
@@ -73,7 +74,8 @@ public:
     return std::nullopt;
   }
 
-  // What a register may be used for, as it is recorded.
+  // Encodes a register's value as it is recorded: a place of the stack, an address of code, or
+  // a small number; none for other values.
   std::optional<uint64_t> useful(uint64_t value) const {
     uint64_t place = top_.offset_of(value);
     if (place <= kMaxTopSize)
@@ -142,8 +144,9 @@ ChainState state_of(const RecordedSample& sample, const StackTop& top) {
           .limit = first_place(sample.switches)};
 }
 
-// Where the stack of the first function begins that has no known rule, or the words of another
-// stack may, of a goroutine's; beyond all words if that is nowhere.
+// Returns the offset where the stack of the first function without a known rule begins. For a
+// goroutine it may be where the words of another stack begin; kMaxWordOffset if there is
+// nothing more to take.
 uint64_t walk(const RecordedSample& sample, const StackTop& top, const UsefulWords& words,
               const RuleOf& rule_of, std::vector<StackWord>& needed) {
   std::vector<SampledAddress> chain = chain_of(sample);
@@ -156,6 +159,7 @@ uint64_t walk(const RecordedSample& sample, const StackTop& top, const UsefulWor
     // Callers may lie further up than the words that were taken of their stack.
     uint64_t begin = std::min(walk.stack_pointer(), first_place(sample.switches));
     bool goes_on = walk.step();
+    // The reader may know the rule, so everything from there on is kept.
     if (code.has_unknown())
       return begin;
     if (!goes_on)
@@ -188,7 +192,7 @@ private:
   SampledCode& code_;
 };
 
-// As it is recorded.
+// The low bits of the stack pointer, as they are recorded: a rule may ask for its alignment.
 uint64_t stack_alignment(const StackTop& top) {
   constexpr uint64_t kAlignmentMask = 0xfff;
   return StackWord::kNumber + ((top.stack_pointer + top.misaligned) & kAlignmentMask);
@@ -255,6 +259,8 @@ void find_needed_registers(const RecordedSample& sample, const StackTop& top,
   // A rule that has to be evaluated is not far from where the registers were used, and the
   // stack of a fiber is not deep.
   constexpr int kMaxFunctions = 256;
+  // The walk is repeated with all code and not Go's alone: only rules of other code use
+  // registers.
   std::vector<SampledAddress> chain = chain_of(sample);
   if (chain.empty())
     return;
@@ -262,6 +268,7 @@ void find_needed_registers(const RecordedSample& sample, const StackTop& top,
   AllCode all(code);
   StackWalk walk(all, NotedRegisters(words, top, needed),
                  std::span<const SampledAddress>(chain), state_of(sample, top));
+  // The walk is done for what NotedRegisters notes.
   for (int i = 0; i < kMaxFunctions && walk.step(); i++) {
   }
   if (auto end = walk.end_place(); end && is_end_of_fiber(top, ranges, *end))
@@ -286,10 +293,13 @@ void select_stack_slots(const RecordedSample& sample, const StackTop& top,
   if (top.misaligned != 0)
     needed.push_back({offset_of_register(kStackAlignment), stack_alignment(top)});
   UsefulWords words(top, code, sample.frame_offset);
+  // Before `begin` the rules tell which words are needed; from there on each may be.
   uint64_t begin = walk(sample, top, words, rule_of, needed) & ~uint64_t{7};
   for (uint64_t offset = begin; offset < 8 * top.words.size(); offset += 8)
     if (auto word = words.at(offset))
       needed.push_back(*word);
+  // Far words were chosen by the BPF program for pointing into the code of the program; here
+  // they are checked against all code that is known by now.
   for (const StackWord& word : top.far_words)
     if (word.offset >= begin && contains(code, word.value))
       needed.push_back(word);

@@ -24,7 +24,7 @@ public:
                                          MachineState& state) = 0;
 };
 
-// That of one process.
+// The code of one process. Borrows both references.
 class ProcessCode : public SampledCode {
 public:
   ProcessCode(CodeRules& rules, const CodeRules::Places& places)
@@ -46,7 +46,7 @@ private:
   const CodeRules::Places& places_;
 };
 
-// How to find the caller of the function at an address; none where nobody can tell yet.
+// Gives the rule for the function at an address; none where it is not known yet.
 using RuleOf = std::function<std::optional<UnwindRule>(uint64_t address)>;
 
 // Puts into `needed`, by offset, what of the top of a sample's stack report will look at to

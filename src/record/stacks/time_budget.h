@@ -4,8 +4,8 @@
 
 namespace gosym {
 
-// How much of the CPU time of a thread something may take: not more than a share of the time
-// that goes by, one in `share_of`, after the first tenth of a second.
+// Bounds the CPU time of a thread that some work may take: one part in `share_of` of the time
+// that goes by, after the first tenth of a second.
 class TimeBudget {
 public:
   explicit TimeBudget(uint64_t share_of = 50);
