@@ -22,7 +22,7 @@ struct BuildIds {
 // build id of a static binary of Go 1.24 and later lies outside PT_NOTE, where the kernel and
 // perf do not see it.
 BuildIds build_ids(const Image& image);
-// Those in notes that are no part of a file: little-endian.
+// Reads notes that are no part of a file: little-endian.
 BuildIds build_ids(Bytes notes);
 
 // The one id by which stores know a file, as raw bytes: GNU's, or, of a Go program that has
@@ -30,7 +30,7 @@ BuildIds build_ids(Bytes notes);
 // first 20 bytes of its SHA-256. Empty if there is neither.
 std::string store_id(const BuildIds& ids);
 
-// What build_ids looks at: 1 MiB at most, in all.
+// Parts of the file that build_ids looks at: 1 MiB at most, in all.
 std::vector<FileExtent> note_extents(const Image& image);
 
 }  // namespace gosym::elf

@@ -5,7 +5,7 @@
 
 namespace gosym::elf {
 
-// Whether the instruction before an address is a call, as it is before a return address. Also
+// True if the instruction before an address is a call, as it is before a return address. Also
 // true where the machine is not known, or the file has no code there to look at.
 bool may_follow_call(const Image& image, ImageAddress address);
 
@@ -14,27 +14,26 @@ struct ResultCall {
   bool is_last = false;  // nothing but padding lies behind it: it does not come back
 };
 
-// Whether a coroutine begins there, with code that nothing calls but its function returns to:
+// True if a coroutine begins there, with code that nothing calls but its function returns to:
 // __start_context of the GNU C library, to which makecontext leads, or what make_fcontext of
 // Boost lets it return to. On x86-64 only: elsewhere false.
 bool is_context_start(const Image& image, ImageAddress address);
 
-// Whether the code there is what a signal handler returns to, the system call that restores the
+// True if the code there is what a signal handler returns to, the system call that restores the
 // interrupted registers, or is within it, or right behind. On x86-64 only: elsewhere false.
 bool is_signal_return(const Image& image, ImageAddress address);
 
-// Where what was called last is handed on to, as in exit(main(...)): the function that the code
-// at a return address calls with the result. None for other code. On x86-64 only: elsewhere
-// none.
+// Finds the function that the code at a return address calls with the result of the call before
+// it, as in exit(main(...)). None for other code. On x86-64 only: elsewhere none.
 std::optional<ResultCall> call_with_result(const Image& image, ImageAddress address);
 
-// Whether a thread ends itself there with the result of its function, as clone of musl has it.
+// True if a thread ends itself there with the result of its function, as clone of musl has it.
 // On x86-64 only: elsewhere false.
 bool is_thread_end(const Image& image, ImageAddress address);
 
-// How to find the caller where the code is, or comes to next, `jmp *slot(%rip)`, as in stubs of
-// the procedure linkage table, of which lld writes no unwind table: nothing was pushed since
-// the call. None for other code. On x86-64 only: elsewhere none.
+// Rule that finds the caller where the code is, or comes to next, `jmp *slot(%rip)`, as in
+// stubs of the procedure linkage table, of which lld writes no unwind table: nothing was pushed
+// since the call. None for other code. On x86-64 only: elsewhere none.
 std::optional<UnwindRule> rule_at_jump(const Image& image, ImageAddress address);
 
 }  // namespace gosym::elf

@@ -12,7 +12,7 @@ namespace {
 constexpr uint64_t kMaxCoreMappings = 1 << 20;
 constexpr uint64_t kMaxCoreThreads = 1 << 20;
 
-// Where registers lie among those of a thread.
+// Numbers of registers among those of a thread, by machine.
 struct RegisterNumbers {
   uint16_t machine;
   uint8_t pc;
@@ -101,7 +101,7 @@ void read_core_notes(Bytes notes, CoreFile& core) {
   }
 }
 
-// Of a segment with memory so many bytes are in the file.
+// Counts what the file lacks of a segment: it has `there` bytes of its memory.
 void add_missing(const Segment& segment, uint64_t there, CoreFile& core) {
   if (there == segment.file_size)
     return;

@@ -19,7 +19,7 @@ struct CoreRegisters {
   uint64_t pc = 0;
   uint64_t stack_pointer = 0;
   uint64_t frame_pointer = 0;
-  uint64_t link_register = 0;  // of arm64: where a function that has saved nothing returns to
+  uint64_t link_register = 0;  // arm64: where a function that has saved nothing returns to
 };
 
 // The core of a process: an ELF file of type ET_CORE with what its memory held in PT_LOAD
@@ -47,7 +47,7 @@ struct CoreFile {
   uint32_t first_thread = 0;                  // the one that the signal came to; 0: unknown
   uint32_t pid = 0;                           // 0: unknown
   uint64_t entry = 0;                         // 0: unknown
-  // What the file is too short for: bytes of notes, and of memory, which all lies in between.
+  // Bytes that the file is too short for: of notes, and of memory, which all lies in between.
   uint64_t missing_notes = 0;
   uint64_t missing = 0;
   uint64_t missing_from = 0;  // addresses

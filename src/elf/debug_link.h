@@ -9,7 +9,7 @@
 
 namespace gosym::elf {
 
-// How a stripped image names the file that holds its debug information, `.gnu_debuglink`:
+// Name in a stripped image of the file that holds its debug information, `.gnu_debuglink`:
 //
 //   name (NUL at its end, padded to 4), u32 CRC-32 of all bytes of that file
 //
@@ -20,7 +20,7 @@ struct DebugLink {
   uint32_t crc = 0;
 };
 
-// How a debug file names the one that dwz moved what several have in common to,
+// Name in a debug file of the one to which dwz moved what several have in common,
 // `.gnu_debugaltlink`:
 //
 //   name (NUL at its end), build id of that file: all the rest

@@ -64,6 +64,7 @@ std::optional<Segment> read_segment(const Image& image, const TableExtent& table
   Segment segment;
   uint8_t word = image.pointer_size;
   segment.type = in->u32();
+  // The flags of 64-bit entries come second, for the alignment of the words behind them.
   if (word == 8)
     segment.flags = in->u32();
   segment.offset = in->word(word);
@@ -129,6 +130,7 @@ void extend(const Image& image, Header& header) {
   auto zero = read_section(image, first, 0);
   if (!zero)
     return;
+  // The header has 16 bits for each of these numbers; section 0 has the larger ones.
   if (header.sections.count == 0)
     header.sections.count = zero->section.size;
   if (header.name_section == SHN_XINDEX)
@@ -141,7 +143,7 @@ uint64_t add_or_max(uint64_t a, uint64_t b) {
   return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-// Whether the table lies in the file; also keeps count * entry_size from overflowing.
+// True if the table lies in the file; also keeps count * entry_size from overflowing.
 bool fits(const Image& image, const TableExtent& table) {
   return table.entry_size != 0 && table.offset <= image.file.size() &&
          table.count <= (image.file.size() - table.offset) / table.entry_size;
@@ -196,6 +198,7 @@ Result<> read_sections(Image& image, const Header& header) {
   Bytes names;
   if (header.name_section < raw.size())
     names = image.contents(raw[header.name_section].section).value_or(Bytes{});
+  // Section 0 is no section: `sections` leaves it out.
   for (size_t i = 1; i < raw.size(); i++) {
     raw[i].section.name = load_cstring(names, raw[i].name_offset).value_or("");
     image.sections.push_back(raw[i].section);
@@ -238,6 +241,8 @@ Result<Image> parse(Bytes file) {
   const TableExtent& table = header->sections;
   if (table.count <= kMaxSections)
     image.section_table_end = add_or_max(table.offset, table.count * table.entry_size);
+  // The kernel does without sections, so an image without them is still of use. The problem is
+  // kept for those who miss one.
   if (auto sections = read_sections(image, *header); !sections) {
     image.sections.clear();
     image.section_problem = sections.error().message();
@@ -251,6 +256,7 @@ uint64_t Image::missing_bytes() const {
   for (const Section& section : sections)
     if (section.type != SHT_NOBITS && section.type != SHT_NULL)
       end = std::max(end, add_or_max(section.offset, section.size));
+  // A file without sections has nothing but its segments to tell its size by.
   if (end == 0)
     for (const Segment& segment : segments)
       if (segment.type == PT_LOAD)
@@ -297,6 +303,8 @@ std::vector<LoadedCode> loaded_code(const Image& image) {
     uint64_t address = to_integer(segment.address);
     if (segment.file_size > 0)
       code.push_back({segment.offset, segment.file_size, segment.address});
+    // A debug file has segments of code without bytes. Their offsets are those of the program
+    // if they begin a page, as the kernel requires of it.
     else if (&segment == first || address % kPage == 0)
       code.push_back({address - to_integer(first->address) + first->offset, segment.memory_size,
                       segment.address});
@@ -331,6 +339,7 @@ std::vector<LoadedBytes> Image::loaded_segments(uint32_t flags) const {
     auto bytes = slice(file, segment.offset, segment.file_size);
     if (segment.type != PT_LOAD || (segment.flags & flags) != flags || !bytes)
       continue;
+    // Overlapping segments could otherwise make a small file endless to search.
     if (bytes->size() > left)
       break;
     left -= bytes->size();
@@ -378,6 +387,7 @@ std::vector<AddressRange> code_ranges(const Image& image) {
   std::ranges::sort(pieces, {}, &AddressRange::begin);
   std::vector<AddressRange> ranges;
   for (const AddressRange& piece : pieces)
+    // Sections that touch become one range.
     if (!ranges.empty() && piece.begin <= ranges.back().end)
       ranges.back().end = std::max(ranges.back().end, piece.end);
     else

@@ -34,7 +34,7 @@ struct Segment {
   uint64_t memory_size = 0;
 };
 
-// What the kernel loads of a file at an address.
+// Bytes that the kernel loads from a file, with their address.
 struct LoadedBytes {
   ImageAddress address{};
   Bytes bytes;
@@ -79,12 +79,11 @@ struct Image {
   // no loaded segment has file bytes there.
   std::optional<Bytes> loaded_from(ImageAddress address) const;
 
-  // What is loaded by segments that have all of `flags` (PF_*), to be searched. A file whose
-  // segments overlap over and over is cut off: no more bytes in all than twice those of the
-  // file.
+  // Bytes that segments with all of `flags` (PF_*) load, to be searched. A file whose segments
+  // overlap over and over is cut off: no more bytes in all than twice those of the file.
   std::vector<LoadedBytes> loaded_segments(uint32_t flags) const;
 
-  // How many bytes the file has less than its headers tell of: 0 for a whole one.
+  // Bytes that the file lacks by its own headers: 0 for a whole one.
   uint64_t missing_bytes() const;
 
   // An integer as wide as a pointer, as it lies in the file: no relocation is applied.
@@ -94,7 +93,7 @@ struct Image {
   // The place to which the kernel loads the code that lies at `offset` in the file; none if it
   // loads none.
   std::optional<ImageAddress> code_at_offset(uint64_t offset) const;
-  // Whether a segment of code has so many bytes of the file there.
+  // True if a segment of code has `size` bytes of the file there.
   bool has_code(ImageAddress address, uint64_t size) const;
 };
 
@@ -116,8 +115,8 @@ struct AddressRange {
   bool operator==(const AddressRange&) const = default;
 };
 
-// Where code is: in sections of code; where there are no sections, in segments, which may begin
-// with headers. By address; none touches another.
+// Ranges of code: sections of code; where there are no sections, segments, which may begin with
+// headers. By address; none touches another.
 std::vector<AddressRange> code_ranges(const Image& image);
 
 struct FileExtent {
@@ -125,9 +124,9 @@ struct FileExtent {
   uint64_t size = 0;
 };
 
-// Where the tables of segments and sections lie, for one who does not have the whole file: the
-// ELF header is enough. With the table of sections, also where their names lie. Empty for what
-// is not ELF.
+// Places of the tables of segments and sections, for a reader without the whole file: the ELF
+// header is enough. With the table of sections, also the place of their names. Empty for a file
+// that is not ELF.
 std::vector<FileExtent> header_tables(Bytes file);
 
 // Fails for what is not ELF, and for headers that are cut short or contradict themselves.

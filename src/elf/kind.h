@@ -6,7 +6,7 @@
 
 namespace gosym::elf {
 
-// What file(1) says of an image, in words.
+// Description of an image in words, as file(1) gives one.
 struct Kind {
   std::string type;          // "executable", "position-independent executable", "shared object"
   std::string machine;       // "x86-64"

@@ -12,7 +12,7 @@ namespace {
 // A C++ symbol takes some hundred bytes with its name; the largest programs have less than a
 // million. A few KiB of .xz can make any number of bytes.
 constexpr size_t kMaxSize = size_t{128} << 20;
-// What the best compression of xz(1), -9, takes to be unpacked is 65 MiB.
+// xz(1) at its best compression, -9, needs 65 MiB to unpack.
 constexpr uint64_t kMaxMemory = uint64_t{128} << 20;
 constexpr size_t kFirstSize = size_t{64} << 10;
 

@@ -11,7 +11,7 @@ using namespace std::string_view_literals;
 
 constexpr uint64_t kAlignment = 16;
 
-// What assemblers and linkers fill gaps with, the longest first.
+// Filling that assemblers and linkers put into gaps, the longest first.
 constexpr auto kPadding = std::to_array<std::string_view>({
     "\x2e\x0f\x1f\x84\0\0\0\0\0"sv,
     "\x0f\x1f\x84\0\0\0\0\0"sv,
@@ -35,13 +35,13 @@ bool is_all_padding(std::string_view bytes) {
   return true;
 }
 
-// Whether the code may end behind a return or a direct jump.
+// True if the code may end behind a return or a direct jump.
 bool ends_function(std::string_view code) {
   return code.ends_with('\xc3') || (code.size() >= 2 && code[code.size() - 2] == '\xeb') ||
          (code.size() >= 5 && code[code.size() - 5] == '\xe9');
 }
 
-// Whether padding lies before the end of the code, which is aligned.
+// True if padding lies before the end of the code, which is aligned.
 bool ends_in_padding(std::string_view code) {
   for (size_t size = 1; size < kAlignment && size < code.size(); size++)
     if (is_all_padding(code.substr(code.size() - size)) &&

@@ -74,7 +74,7 @@ Dynamic read_dynamic(const Image& image) {
   return dynamic;
 }
 
-// Where symbol `index` lies; none if it is undefined: then another image has it.
+// Value of symbol `index`; none if it is undefined: then another image has it.
 std::optional<uint64_t> symbol_value(const Image& image, const Dynamic& dynamic,
                                      uint32_t index) {
   bool is_64 = image.pointer_size == 8;

@@ -22,7 +22,7 @@ constexpr int64_t kWordSize = 8;
 constexpr size_t kMaxInstructions = 2000;
 constexpr int64_t kMaxOffset = 1 << 30;
 
-// What is known at an instruction, in terms of the registers where the way began.
+// State at an instruction, in terms of the registers where the way began.
 struct Way {
   ImageAddress at{};
   size_t calls = 0;  // that it took to come here
@@ -40,7 +40,7 @@ std::optional<StackPlace> moved(std::optional<StackPlace> place, int64_t bytes) 
   return StackPlace{place->anchor, static_cast<int32_t>(offset)};
 }
 
-// Whether a field of ModRM is the register that the instruction writes, by its table.
+// True if `reg` of ModRM is a register that the instruction writes.
 bool writes_reg(const X86Instruction& code) {
   if (code.is_vector)
     return false;
@@ -90,8 +90,11 @@ public:
     for (size_t i = 0; i < kMaxInstructions && !ways_.empty(); i++) {
       Way way = ways_.front();
       ways_.pop_front();
+      // Ways with more calls count less: one of the calls may not come back.
       if (found_ && way.calls > found_calls_)
         break;
+      // Each instruction is followed once, by the way with the fewest calls to it, so loops
+      // end.
       if (seen_.insert(way.at).second && !follow(way))
         return std::nullopt;
     }
@@ -101,6 +104,7 @@ public:
 private:
   // Those with fewer calls come first.
   void add(const Way& way) {
+    // Calls grow by one at most, so two ends of the queue are enough to keep it in order.
     if (ways_.empty() || way.calls > ways_.front().calls)
       ways_.push_back(way);
     else
@@ -126,6 +130,7 @@ private:
       add(way);
       return true;
     }
+    // Conditional jumps, and loop and jrcxz.
     bool is_branch = next.has(Map::kOneByte, 0x70, 0x7f) ||
                      next.has(Map::kOneByte, 0xe0, 0xe3) ||
                      (next.has(Map::k0f, 0x80, 0x8f) && !next.is_vector);
@@ -152,7 +157,7 @@ private:
            code.is(0xcf) || code.has(Map::k0f, 0x0b, 0x0b);
   }
 
-  // Whether what lies behind a call is the next function: the call does not come back.
+  // True if the next function lies behind a call: the call does not come back.
   bool begins_function(ImageAddress address) const {
     auto code = image_.loaded_from(address);
     bool is_entry = code && as_text(*code).starts_with("\xf3\x0f\x1e\xfa");  // endbr64
@@ -174,6 +179,7 @@ private:
       sp = moved(way.frame_pointer, kWordSize);
       restore_frame(way, way.frame_pointer);
     } else if (code.is(0xc8)) {
+      // enter may push several words, by its second operand: it is not followed.
       sp = std::nullopt;
     } else if (writes(code, kRsp)) {
       sp = set_stack_pointer(code, way);
@@ -202,6 +208,7 @@ private:
   static std::optional<StackPlace> set_stack_pointer(const X86Instruction& code,
                                                      const Way& way) {
     bool is_number = (code.is(0x81) || code.is(0x83)) && code.rm() == kRsp;
+    // A copy of 32 bits cuts a stack pointer off.
     if (!is_wide(code))
       return std::nullopt;
     if (is_number && code.extension() == 0)
@@ -249,7 +256,7 @@ private:
     rule.cfa = {way.stack_pointer.anchor, way.stack_pointer.offset + 8};
     rule.return_address = {Anchor::kCfa, -8};
     rule.frame_kind = FramePointer::kUnchanged;
-    // What was saved on the way is what is in the register now.
+    // A place that the way itself has pushed to holds the register as it is now.
     bool is_saved =
         way.saved && (way.saved->anchor != Anchor::kStackPointer || way.saved->offset >= 0);
     if (is_saved) {

@@ -34,6 +34,7 @@ RawSymbol read_symbol(Reader& in, const Image& image) {
     symbol.value = in.u64();
     symbol.size = in.u64();
   }
+  // Bit 0 says that the code is Thumb and is no part of the address.
   if (image.machine == EM_ARM && symbol.type() == STT_FUNC)
     symbol.value &= ~uint64_t{1};
   return symbol;
@@ -54,6 +55,7 @@ bool is_version(std::string_view text) {
 
 std::string_view without_version(std::string_view name) {
   size_t at = name.find('@');
+  // Names may have an '@' of their own: only what reads as a version behind it is cut off.
   if (at == 0 || at == std::string_view::npos)
     return name;
   std::string_view rest = name.substr(at + 1);
@@ -121,6 +123,7 @@ bool is_before(const Symbol& a, const Symbol& b) {
 
 bool is_function(const Image& image, const std::vector<Section>& code,
                  const RawSymbol& symbol) {
+  // A range that wraps around would answer for every address.
   if (symbol.size == 0 || symbol.value + symbol.size < symbol.value)
     return false;
   ImageAddress address{symbol.value};
@@ -180,6 +183,7 @@ SymbolTable SymbolTable::read(const Image& image, const Section& section) {
   Reader in(image.contents(section).value_or(Bytes{}), image.order);
   while (in.ok() && in.remaining() > 0) {
     RawSymbol raw = read_symbol(in, image);
+    // A label ends at the next symbol of data, too: tables may lie between code.
     if (in.ok() && raw.type() == STT_OBJECT && raw.section != SHN_UNDEF)
       places.push_back(ImageAddress{raw.value});
     if (!in.ok() || !may_be_code(raw))
@@ -195,6 +199,8 @@ SymbolTable SymbolTable::read(const Image& image, const Section& section) {
   std::sort(table.functions_.begin(), table.functions_.end(), is_before);
   table.lay_out();
   table.bound_labels(code, std::move(places));
+  // Labels of .dynsym are cut at padding: the local functions that follow are not in that
+  // table.
   for (Symbol& label : table.labels_) {
     if (is_of_crtstuff(label))
       label.size = size_in_crtstuff(image, label);
@@ -208,6 +214,7 @@ SymbolTable SymbolTable::read(const Image& image, const Section& section) {
 void SymbolTable::lay_out() {
   std::vector<uint32_t> open;
   uint64_t position = 0;
+  // Functions that begin later lie on top. When one ends, the one below it answers again.
   auto answer_until = [&](uint64_t limit) {
     while (!open.empty() && position < limit) {
       const Symbol& top = functions_[open.back()];
@@ -244,6 +251,7 @@ void SymbolTable::bound_labels(const std::vector<Section>& code,
       label.size = std::min(label.size, to_integer(*next) - begin);
     if (i + 1 < labels_.size())
       label.size = std::min(label.size, to_integer(labels_[i + 1].address) - begin);
+    // Aliases, at the address of the next label, have no room left.
     if (label.size > 0 && !find(label.address))
       labels_[kept++] = label;
   }

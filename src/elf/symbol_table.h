@@ -33,7 +33,7 @@ struct Symbol {
 //   labels     of the same types, without a size: a start, but not how far. Assembly that was
 //              written without care has nothing else.
 //
-// What surprises:
+// Peculiarities:
 //
 // - Linkers put the version into the names of .symtab, "memcpy@@GLIBC_2.14" where it is the
 //   default and "memcpy@GLIBC_2.2.5" where not. .dynsym has it elsewhere. Names here are
@@ -76,8 +76,8 @@ public:
   const std::vector<Symbol>& labels() const { return labels_; }
 
 private:
-  // Where one function answers. Ranges do not overlap, so that a table of functions that all
-  // lie in one another is searched as fast as any.
+  // Addresses for which one function is the answer. Ranges do not overlap, so that a table of
+  // functions that all lie in one another is searched as fast as any.
   struct Range {
     uint64_t begin;
     uint64_t end;

@@ -20,7 +20,7 @@ struct X86Instruction {
   bool is_vector = false;       // with the prefix VEX or EVEX: no register of these is written
   std::optional<uint8_t> operands{};  // the byte ModRM
   std::optional<uint8_t> scale{};     // the byte SIB
-  int32_t displacement = 0;           // of an operand in memory
+  int32_t displacement = 0;           // offset of an operand in memory
   int64_t immediate = 0;              // sign-extended; of a jump or call how far it goes
   uint64_t size = 0;                  // in bytes
 

@@ -104,7 +104,7 @@ void read_modules(std::string_view text, BuildInfo& info) {
 // version might lie behind the part that was.
 constexpr uint64_t kMaxVersionSearch = 64 << 20;
 
-// Whether the release that a version names, "go1.9.7" or "go1.10rc1", writes tables of a
+// True if the release that a version names, "go1.9.7" or "go1.10rc1", writes tables of a
 // format.
 bool may_write(std::string_view version, Format format) {
   uint32_t minor = 0;
@@ -125,7 +125,7 @@ bool may_write(std::string_view version, Format format) {
   }
 }
 
-// Of a release, or of what lay between releases.
+// Accepts versions of releases, and of what lay between them ("devel ...").
 bool is_version(std::string_view text) {
   bool is_release =
       text.size() > 4 && text.starts_with("go1.") && text[4] >= '0' && text[4] <= '9';

@@ -22,10 +22,10 @@ struct BuildModule {
   std::optional<ModuleVersion> replacement;  // whose code it is, by a replace directive
 };
 
-// What `go version -m` prints. Views borrow from the image.
+// Facts that `go version -m` prints. Views borrow from the image.
 struct BuildInfo {
   std::string_view go_version;  // "go1.27.3"
-  std::string_view path;        // of the main package
+  std::string_view path;        // import path of the main package
   BuildModule main;
   std::vector<BuildModule> dependencies;
   // "CGO_ENABLED", "0". Quoted as in Go source where there are spaces: "-ldflags", "\"-s -w\"".
@@ -58,12 +58,12 @@ std::optional<BuildInfo> read_build_info(const elf::Image& image);
 // the version was no variable. Borrows from the image.
 std::optional<std::string_view> find_runtime_version(const elf::Image& image,
                                                      const Pclntab& table);
-// The same without a table to compare with.
+// Searches without a table to compare with.
 std::optional<std::string_view> find_runtime_version(const elf::Image& image);
 
-// What of a file read_build_info needs for the Go version alone, for one who does not have the
-// whole file: as far as the bytes that are there lead, and so to be asked again with those that
-// it named, until it is asked kVersionRounds times.
+// Parts of a file that read_build_info needs for the Go version alone, for a caller who does
+// not have the whole file: as far as the bytes that are there lead, and so to be asked again
+// with those that it named, until it is asked kVersionRounds times.
 std::vector<elf::FileExtent> version_extents(const elf::Image& image);
 inline constexpr int kVersionRounds = 3;
 

@@ -9,7 +9,7 @@ namespace gosym::go {
 
 namespace {
 
-// Whether no file is said to be that of any code of it.
+// True if the table names no file for any code of the function.
 bool is_empty(const Pclntab& table, const std::optional<Function>& function) {
   if (!function)
     return false;

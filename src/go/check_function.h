@@ -10,7 +10,7 @@
 
 namespace gosym::go {
 
-// What holds for each function:
+// Conditions that each function meets:
 //
 //   code      all of it lies in an executable segment
 //   name      is there, ends with a NUL, and is printable UTF-8
@@ -24,9 +24,8 @@ namespace gosym::go {
 //   files     have names
 //   inlined   each inline index has an entry, whose name is like that of a function
 //   callers   of inlined calls have lower indices, and from Go 1.12 on the parent pc lies in
-//   the
-//             function. From 1.20 on an index may be that of its own parent pc, if that is 0:
-//             the compiler does not say where initialisers call from
+//             the function. From 1.20 on an index may be that of its own parent pc, if that is
+//             0: the compiler does not say where initialisers call from
 //   funcdata  lies in the image
 //
 // Of lines and files, rows that hold for no code are left out: Go 1.2 has some of -1 in C code.
@@ -72,7 +71,7 @@ private:
 
   const Module& module_;
   const Pclntab& table_;
-  Function function_;  // that is being checked
+  Function function_;  // the one that is being checked
   uint64_t rows_left_ = 0;
   uint64_t name_bytes_left_ = 0;
   std::map<uint8_t, std::string_view> names_by_id_;

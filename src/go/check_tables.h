@@ -6,13 +6,13 @@
 
 namespace gosym::go {
 
-// What holds for the parts of a program that its functions share:
+// Conditions that the parts of a program meet which its functions share:
 //
 //   file names   are as many as the header says
 //   units        each element is ffffffff, a file that was left out, or begins a file name
 //   moduledata   has the tables where the header has them; slices are full and lie in the
-//   image;
-//                no end lies before its beginning; minpc and maxpc are the bounds of functab
+//                image; no end lies before its beginning; minpc and maxpc are the bounds of
+//                functab
 //   findfunctab  leads to the function: the runtime's index of functab, with for each 4,096
 //                bytes of code from minpc on
 //                    u32 base, 16 x u8

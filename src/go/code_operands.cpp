@@ -59,7 +59,7 @@ CodeOperands operands_of_arm64(Bytes code, uint64_t address) {
       operands.insert({*base + bits(10, 12), 0});
     } else if ((word & 0xff800000) == 0xf9000000 && base) {  // str, ldr
       operands.insert({*base + bits(10, 12) * uint64_t{8}, 8});
-    } else if ((word & 0xff800000) == 0xb9000000 && base) {  // the same of 32 bits
+    } else if ((word & 0xff800000) == 0xb9000000 && base) {  // likewise of 32 bits
       operands.insert({*base + bits(10, 12) * uint64_t{4}, 4});
     } else if ((word & 0xff800000) == 0xa9000000 && base) {  // stp, ldp
       uint64_t first = *base + sign_extended(bits(15, 7), 7) * 8;

@@ -291,6 +291,7 @@ struct Version {
   uint32_t first_minor;
   std::span<const std::string_view> reasons;
 };
+// Only the releases that changed the texts; those in between have the last one before them.
 constexpr Version kVersions[] = {
     {15, kReasons15}, {20, kReasons20}, {22, kReasons22}, {23, kReasons23},
     {24, kReasons24}, {25, kReasons25}, {26, kReasons26},

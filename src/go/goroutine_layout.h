@@ -9,7 +9,7 @@
 
 namespace gosym::go {
 
-// What a goroutine is doing: g.atomicstatus, the same in Go 1.15 to 1.27. The collector adds
+// State of a goroutine, g.atomicstatus, the same in Go 1.15 to 1.27. The collector adds
 // kScanned while it reads the stack.
 enum class GoroutineStatus : uint32_t {
   kIdle = 0,
@@ -25,10 +25,10 @@ enum class GoroutineStatus : uint32_t {
 };
 inline constexpr uint32_t kScanned = 0x1000;
 
-// As Go's tracebacks have it: "runnable"; empty for what is no status.
+// The word of Go's tracebacks: "runnable"; empty for a value that is no status.
 std::string_view to_string(GoroutineStatus status);
 
-// What else of a g (runtime_layout.h) tells where a goroutine waits; offsets of
+// Offsets of further fields of a g (runtime_layout.h), which tell where a goroutine waits:
 //
 //   status         u32
 //   wait_since     i64: CLOCK_MONOTONIC in nanoseconds when the collector first saw it wait
@@ -64,13 +64,13 @@ struct GoroutineLayout {
   uint16_t size() const { return static_cast<uint16_t>(runtime.g_labels + 8); }
 };
 
-inline constexpr uint32_t kFirstGoroutineMinor = 15;  // of Go 1.15
+inline constexpr uint32_t kFirstGoroutineMinor = 15;  // Go 1.15
 
-// None for versions before that, and for those that nobody has looked at.
+// nullopt for older versions, and for versions whose layout is not known.
 std::optional<GoroutineLayout> goroutine_layout(std::string_view go_version);
 
-// That of the newest release, for a version that nobody has looked at: what it tells has to be
-// checked, and wait reasons it does not tell, as numbers may have got other meanings.
+// Layout of the newest release, for a version whose layout is not known: its values have to be
+// checked, and it has no wait reasons, as numbers may have got other meanings.
 GoroutineLayout newest_goroutine_layout();
 
 }  // namespace gosym::go

@@ -8,8 +8,8 @@
 
 namespace gosym::go {
 
-// Where each thread of a program keeps a pointer to its g (runtime_layout.h) on x86-64: at an
-// offset from the thread pointer, fs. The linker knows the offset in an executable; in a
+// Place where each thread of a program keeps a pointer to its g (runtime_layout.h) on x86-64:
+// an offset from the thread pointer, fs. The linker knows the offset in an executable; in a
 // library it is known when that is loaded, and the dynamic linker writes it to a word.
 struct GoroutinePointer {
   int64_t offset = 0;

@@ -25,7 +25,7 @@ std::span<const std::string_view> words_of(uint32_t magic) {
   }
 }
 
-// Where the file table is, behind a functab of so many functions.
+// Adds the place of the file table, behind a functab of so many functions.
 void add_file_table(Bytes table, ByteOrder order, uint8_t pointer_size, uint64_t count,
                     std::vector<HeaderField>& fields) {
   uint64_t pairs = count < table.size() ? 2 * count + 1 : table.size();

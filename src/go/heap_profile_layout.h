@@ -34,7 +34,7 @@ namespace gosym::go {
 // next: cycle number modulo 3 is which of the three. What a collection found is in the cycle
 // with its number, which is published soon after.
 struct HeapProfileLayout {
-  uint8_t words_of_count = 0;  // of what is published, or of one cycle: 2 or 4
+  uint8_t words_of_count = 0;  // words that are published, or of one cycle: 2 or 4
   uint8_t cycle_shift = 0;     // bits of `cycle` below the number
 };
 
@@ -47,16 +47,16 @@ inline constexpr uint64_t kBucketStack = 48;
 
 enum class BucketKind : uint64_t { kMemory = 1, kBlocking = 2, kMutexes = 3 };
 
-inline constexpr uint32_t kFirstHeapMinor = 15;  // of Go 1.15
+inline constexpr uint32_t kFirstHeapMinor = 15;  // Go 1.15
 // Profiles of waits are read from here on: before, those of mutexes are to be multiplied by a
 // rate.
 inline constexpr uint32_t kFirstContentionMinor = 20;
-inline constexpr uint32_t kLastHeapMinor = 27;  // that was looked at
+inline constexpr uint32_t kLastHeapMinor = 27;  // the newest release that was looked at
 
-// None for versions before that, and for those that nobody has looked at.
+// None for older versions, and for versions whose layout is not known.
 std::optional<HeapProfileLayout> heap_profile_layout(std::string_view go_version);
 
-// As the runtime does it.
+// The runtime's hash of a stack and a size, by which a bucket is found.
 uint64_t bucket_hash(Bytes stack, uint64_t size);
 
 // Places where the variables may lie that lead to it; each has few, as a rule one. They are

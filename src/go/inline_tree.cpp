@@ -6,7 +6,7 @@ namespace gosym::go {
 
 namespace {
 
-// Where things are, by format.
+// Numbers of the tables for inlined calls, by format.
 uint32_t pcdata_index(Format format) {
   return format <= Format::kGo1_12 ? 1 : 2;
 }
@@ -33,7 +33,7 @@ uint32_t positive_or_zero(std::optional<int32_t> value) {
   return value && *value > 0 ? static_cast<uint32_t>(*value) : 0;
 }
 
-// Where either the file or the line is unknown the runtime gives neither.
+// The runtime gives neither the file nor the line if one of them is unknown.
 Position position_at(const Pclntab& table, const Function& function, uint64_t pc,
                      PositionWalk& walk) {
   Position position;
@@ -48,7 +48,7 @@ Position position_at(const Pclntab& table, const Function& function, uint64_t pc
   return position;
 }
 
-// Where the inlined call was called from.
+// Position that an inlined call was called from.
 Position caller_of(const Pclntab& table, const Function& function, const InlinedCall& inlined,
                    PositionWalk& walk) {
   if (table.format() >= Format::kGo1_12)

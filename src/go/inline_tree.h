@@ -25,7 +25,7 @@ namespace gosym::go {
 // after its parent.
 struct InlinedCall {
   uint32_t name = 0;  // offset
-  uint8_t id = 0;     // as Function::id; 0 before Go 1.12
+  uint8_t id = 0;     // see Function::id; 0 before Go 1.12
   uint32_t start_line = 0;
   uint32_t parent_pc = 0;
   // Up to Go 1.19, and all there is up to 1.11:
@@ -47,21 +47,21 @@ std::optional<uint32_t> inline_index_table(const Pclntab& table, const Function&
 // function we cannot name.
 bool find_calls(const Module& module, ImageAddress address, std::vector<Call>& calls);
 
-// Where the walks through the tables of a module have come to.
+// Positions of walks through the tables of a module.
 struct PositionWalk {
   PcValueWalk files;
   PcValueWalk lines;
   PcValueWalk indices;
 };
 struct CallWalk {
-  std::optional<Function> function;  // of the last address: mostly the next one lies in it too
+  std::optional<Function> function;  // at the last address: the next one mostly lies in it too
   PositionWalk innermost;
-  PositionWalk callers;  // who made inlined calls: mostly somewhat before
+  PositionWalk callers;  // callers of inlined calls: mostly a little before
 };
-// The same, and faster where addresses come in order. The walk is that of this module alone.
+// Finds the same, and faster where addresses come in order. The walk is for this module alone.
 bool find_calls(const Module& module, ImageAddress address, std::vector<Call>& calls,
                 CallWalk& walk);
-// The same at a pc of a function that is known already.
+// Finds the same at a pc of a function that is known already.
 bool find_calls(const Module& module, const Function& function, uint64_t pc,
                 std::vector<Call>& calls, CallWalk& walk);
 

@@ -45,8 +45,8 @@ struct MemoryLayout {
 };
 
 inline constexpr uint64_t kGoPage = 8192;
-inline constexpr uint32_t kFirstMemoryMinor = 19;  // of Go 1.19
-inline constexpr uint32_t kLastMemoryMinor = 27;   // that was looked at
+inline constexpr uint32_t kFirstMemoryMinor = 19;  // Go 1.19
+inline constexpr uint32_t kLastMemoryMinor = 27;   // the newest release that was looked at
 
 // None for versions before that, and for those that nobody has looked at.
 std::optional<MemoryLayout> memory_layout(std::string_view go_version);

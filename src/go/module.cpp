@@ -83,6 +83,8 @@ std::vector<TablePlace> find_by_scan(const Image& image, uint32_t flags) {
       Bytes rest = bytes.subspan(i);
       if (!looks_like_header(rest, image))
         continue;
+      // The bound keeps a hostile file, which may have a header at each word, from taking
+      // forever.
       if (++candidates > kMaxCandidates)
         return places;
       places.push_back({ImageAddress{to_integer(address) + i}, rest, "scan of the segments"});
@@ -124,6 +126,8 @@ Result<> locate_text(Module& module) {
   if (module.data) {
     module.text_base = TextBase::kModuleData;
     module.text = ImageAddress{module.data->value("text")};
+    // Up to Go 1.25 the base stands in the file twice. If the two differ, one is of another
+    // image.
     if (to_integer(header_text) != 0 && header_text != module.text)
       return errorf("text base is {:#x} by the header and {:#x} by moduledata",
                     to_integer(header_text), to_integer(module.text));
@@ -138,6 +142,7 @@ Result<> locate_text(Module& module) {
     module.text = header_text;
     return Ok{};
   }
+  // Neither moduledata nor the header tells: a stripped or an obfuscated file.
   auto derived = derive_text_base(image, module.table);
   if (!derived)
     return Error("text base unknown: no moduledata found");
@@ -146,7 +151,7 @@ Result<> locate_text(Module& module) {
   return Ok{};
 }
 
-// Whether each tree that lies in `gofunc` reads as one, as far as a few of them tell.
+// True if the trees in `gofunc` read as such; a few of them are enough to tell.
 bool has_trees_at(Module module, Bytes gofunc) {
   constexpr int kEnough = 16;
   module.gofunc = gofunc;
@@ -170,6 +175,7 @@ Bytes derive_gofunc(const Module& module, Bytes table) {
   if (!last || module.table.header().text_start != 0)
     return {};
   uint64_t records_end = module.table.header().functions + last->offset + last->size;
+  // The alignment depends on the linker; each is tried, and trees tell the right one.
   for (uint64_t alignment : {8, 4, 16, 32}) {
     uint64_t start = to_integer(module.table_address) + records_end;
     start = (start + alignment - 1) / alignment * alignment;
@@ -192,7 +198,7 @@ Result<> find_data(Module& module) {
   return Ok{};
 }
 
-// Whether the file has the code of all functions. So their tables are bounded by it too: none
+// True if the file has the code of all functions. So their tables are bounded by it too: none
 // is walked beyond the code of its function.
 bool has_code(const Module& module) {
   const Pclntab& table = module.table;
@@ -229,8 +235,8 @@ Result<Module> build_module(const Image& image, const TablePlace& place, Pclntab
   return module;
 }
 
-// Whether each of the first records ends where the next begins: what is read by the layout of
-// another release does not.
+// True if each of the first records ends where the next begins, as it does not if they are read
+// by the layout of another release.
 bool has_records_in_a_row(const Pclntab& table) {
   constexpr uint32_t kEnough = 64;
   constexpr uint64_t kAlignment = 8;
@@ -274,7 +280,8 @@ Result<Module> read_place(const Image& image, const TablePlace& place) {
   return std::move(module).error().context(place.found_by);
 }
 
-// Of what a scan finds, what moduledata confirms; else the first that reads as a Go program.
+// Takes the table of a scan that moduledata confirms; else the first that reads as a Go
+// program.
 std::optional<Result<Module>> read_scanned(const Image& image,
                                            const std::vector<TablePlace>& places) {
   std::optional<Result<Module>> best;
@@ -291,7 +298,7 @@ std::optional<Result<Module>> read_scanned(const Image& image,
   return best;
 }
 
-// What a release gosym has not seen is taken for; empty for those it knows.
+// Says which release a newer one than gosym knows is read as; empty for those it knows.
 std::string assume_release(const Image& image) {
   constexpr uint64_t kNewestKnown = 27;
   auto info = read_build_info(image);
@@ -342,6 +349,7 @@ std::optional<ImageAddress> Module::address_of(uint64_t pc) const {
   if (text_parts.empty())
     return ImageAddress{to_integer(text) + pc};
   for (const TextPart& part : text_parts)
+    // The end of the last part is an address as well: that of the last function's end.
     if (pc >= part.begin && (pc < part.end || (&part == &text_parts.back() && pc == part.end)))
       return ImageAddress{to_integer(part.address) + (pc - part.begin)};
   return std::nullopt;

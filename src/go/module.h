@@ -12,7 +12,7 @@
 
 namespace gosym::go {
 
-// How the text base, from which the pcs of Go 1.18 and later count, came to be known.
+// Source of the text base, from which the pcs of Go 1.18 and later count.
 enum class TextBase : uint8_t {
   kAbsolute,    // not needed: pcs are addresses
   kModuleData,  // the runtime's own record
@@ -40,13 +40,13 @@ struct Module {
   std::optional<ModuleData> data{};
 
   TextBase text_base{};
-  ImageAddress text{};                 // of pc 0; 0 for pcs that are addresses
+  ImageAddress text{};                 // address of pc 0; 0 for pcs that are addresses
   std::vector<TextPart> text_parts{};  // in order; none if there is but one
   // The base of funcdata from Go 1.18 on, and with it of the inline trees; empty if it is not
   // known: then no inlined call is found.
   Bytes gofunc{};
   uint8_t wrapper_id = 0;  // the id of functions that are wrappers; 0: none has one
-  // What had to be taken for granted: "unknown magic 0x1234 read as that of Go 1.20".
+  // Assumption that was needed to read it: "unknown magic 0x1234 read as that of Go 1.20".
   std::string assumption{};
 
   std::optional<uint64_t> pc_of(ImageAddress address) const;
@@ -57,15 +57,15 @@ struct Module {
 // Null if there is none: then it lies wherever the linker had room.
 const elf::Section* find_table_section(const elf::Image& image);
 
-// Where a table lies.
+// Bytes that may be a function table.
 struct TablePlace {
   ImageAddress address{};
   Bytes bytes{};  // from the header to the end of the section or segment
   std::string found_by{};
 };
 
-// Where a function table lies, or seems to, whether it can be read or not: in its section, or
-// without one wherever a segment has what looks like a header.
+// Places where a function table lies, or seems to, whether it can be read or not: in its
+// section, or without one wherever a segment has what looks like a header.
 std::vector<TablePlace> find_table_places(const elf::Image& image);
 
 // None if the image has no Go function table; an error if it has one that cannot be used.

@@ -9,7 +9,7 @@ namespace {
 using elf::Image;
 using Layout = ModuleDataLayout;
 
-// As many records as are kept of one image. A second one would be chance, or a merged image.
+// Records that are kept of one image. A second one would be chance, or a merged image.
 constexpr size_t kMaxRecords = 16;
 
 constexpr ModuleField kGo15[] = {
@@ -127,6 +127,7 @@ Layout tell_layout(const ModuleData& data, const Pclntab& table, uint64_t table_
     return tell_offset_layout(data, table, table_address);
   if (table.format() == Format::kGo1_16)
     return Layout::kGo1_16;
+  // Go 1.5 and 1.6 have other words there, which do not lead to loaded bytes.
   bool has_types = data.word(25) != 0 && data.word(25) <= data.word(26) &&
                    data.image->loaded_from(ImageAddress{data.word(25)});
   return has_types ? Layout::kGo1_7 : Layout::kGo1_5;
@@ -135,17 +136,19 @@ Layout tell_layout(const ModuleData& data, const Pclntab& table, uint64_t table_
 bool has_text_of(const ModuleData& data, const Pclntab& table) {
   uint64_t minpc = data.value("minpc");
   uint64_t text = data.value("text");
+  // minpc is an address, the entries of Go 1.18 and later are offsets.
   bool is_whole = table.has_offsets() || minpc == table.entry(0);
   return is_whole && minpc == text && text <= data.value("maxpc") &&
          data.value("maxpc") <= data.value("etext") &&
          data.image->is_executable_at(ImageAddress{text});
 }
 
-// Whether the words at data.address are a record of the table; sets the layout if so.
+// True if the words at data.address are a record of the table; sets the layout then.
 bool fits(ModuleData& data, const Pclntab& table, uint64_t table_address) {
   uint64_t pcs = uint64_t{table.function_count()} + 1;
   const PclntabHeader& header = table.header();
   bool is_old = table.format() < Format::kGo1_16;
+  // The first word is the address of the table in all releases.
   if (data.word(0) != table_address)
     return false;
   bool has_tables = is_old ? data.word(3) == table_address + header.functions &&
@@ -171,7 +174,7 @@ std::vector<elf::LoadedBytes> likely_places(const Image& image) {
   return places;
 }
 
-// Where a word `value` of any layout can begin a record.
+// Visits each place where a word `value` lies, which begins a record in any layout.
 template <class Visitor>
 void for_each_word(const Image& image, const elf::LoadedBytes& data, uint64_t value,
                    Visitor visit) {

@@ -9,9 +9,9 @@ namespace gosym::go {
 
 // A pc-value table of a function, for one who needs all of it.
 struct PcTable {
-  std::vector<PcValue> rows;  // that lie in the function
+  std::vector<PcValue> rows;  // rows that lie in the function
   uint32_t end = 0;           // pc after the last row, wherever that lies
-  bool is_whole = false;      // whether the table ended in the function
+  bool is_whole = false;      // the table ended in the function
 
   std::optional<int32_t> at(uint32_t pc) const;
 };

@@ -32,7 +32,7 @@ public:
   // making sense.
   std::optional<PcValue> next() { return advance() ? std::optional(row_) : std::nullopt; }
 
-  // Where the last row begins.
+  // The pc at which the last row begins.
   uint32_t begin() const { return row_.begin; }
   // The value at `pc`, which must not lie before the last row; none past the end.
   std::optional<int32_t> value_at(uint32_t pc) {
@@ -42,7 +42,7 @@ public:
     return row_.value;
   }
 
-  // Whether the end was come to, and not bytes that make no sense.
+  // True if the end was reached, and not bytes that make no sense.
   bool has_ended() const { return has_ended_; }
 
 private:

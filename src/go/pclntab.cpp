@@ -8,6 +8,7 @@ namespace gosym::go {
 
 namespace {
 
+// The offset that stands for "none" in the table of units and in funcdata.
 constexpr uint32_t kNone = 0xffffffff;
 // The runtime's own index into a function table has 27 bits to spare at the most.
 constexpr uint64_t kMaxFunctions = 1 << 27;
@@ -87,6 +88,8 @@ Result<Pclntab> Pclntab::parse(Bytes table, ByteOrder order, uint8_t pointer_siz
   if (auto checked = check_start(header, padding, pointer_size); !checked)
     return std::move(checked).error();
 
+  // The magic alone does not tell the format before Go 1.16: records do, and they are found
+  // first.
   result.format_ = *format;
   auto divided =
       *format < Format::kGo1_16 ? result.split_before_116(table) : result.split(table);
@@ -112,6 +115,7 @@ Result<> Pclntab::split(Bytes table) {
   if (!in.ok())
     return in.error("header");
 
+  // Tables that lie in this order can be divided without a further check of bounds.
   const uint64_t offsets[] = {in.offset(),      header.names,     header.units, header.files,
                               header.pc_values, header.functions, table.size()};
   for (size_t i = 1; i < std::size(offsets); i++)
@@ -129,6 +133,7 @@ Result<> Pclntab::split(Bytes table) {
 Result<> Pclntab::split_before_116(Bytes table) {
   header_.functions = 8u + header_.pointer_size;
   functab_ = table.subspan(header_.functions);
+  // All offsets count from the header here, and nothing says where each table ends.
   names_ = pc_values_ = records_ = table;
   if (auto checked = check_functions(); !checked)
     return checked;
@@ -139,8 +144,8 @@ Result<> Pclntab::split_before_116(Bytes table) {
   return Ok{};
 }
 
-// Where there is no room for as many files as are said to be, those that are there count. One
-// more is there if no name begins before its offset ends.
+// Counts the files that there is room for, if the table says that there are more. One more is
+// there if no name begins before its offset ends.
 uint64_t Pclntab::count_files_before_116() const {
   uint64_t room = files_.size() / 4;
   uint64_t said = load<uint32_t>(files_, 0, order_).value_or(0);
@@ -195,6 +200,7 @@ Result<> Pclntab::check_functions() {
 //   funcdata; 1.10 and 1.11 have function ids in place of the frame size, of which there are
 //   few; 1.12 counts one pcdata less than 1.13, of which that for registers is nearly unused.
 Format Pclntab::detect_format() const {
+  // What the compilers of Go 1.5 to 1.9 wrote in place of the frame size.
   constexpr uint32_t kFrameMark = 0x01234567;
   constexpr uint32_t kMaxId = 24;
   bool are_marked = true;
@@ -279,6 +285,7 @@ uint64_t Pclntab::record_offset(uint32_t index) const {
 }
 
 bool Pclntab::is_hole(uint32_t index) const {
+  // The linker writes a record of all ones for code between that of Go which is not Go's.
   uint64_t all_ones = pc_size() == 4 ? UINT32_MAX : UINT64_MAX;
   return !has_offsets() && record_offset(index) == all_ones;
 }
@@ -344,6 +351,7 @@ std::optional<Function> Pclntab::function(uint32_t index) const {
   if (!has_offsets() && funcdata_count > 0 && in.offset() % header_.pointer_size != 0)
     in.u32();
   function.funcdata = in.bytes(uint64_t{funcdata_count} * pc_size());
+  // Go 1.2 gives functions without tables the same offset for all three.
   if (format_ == Format::kGo1_2 && function.pcsp == function.pcfile &&
       function.pcfile == function.pcln)
     function.pcsp = function.pcfile = function.pcln = 0;
@@ -361,6 +369,7 @@ std::string_view Pclntab::name(uint32_t name_offset) const {
 std::string_view Pclntab::file(const Function& function, int32_t number) const {
   if (format_ < Format::kGo1_16) {
     auto offset = load<uint32_t>(files_, uint64_t{static_cast<uint32_t>(number)} * 4, order_);
+    // Number 0 is no file in these formats.
     bool is_one = number > 0 && static_cast<uint32_t>(number) < header_.file_count && offset;
     return is_one ? text_at(names_, *offset) : std::string_view();
   }

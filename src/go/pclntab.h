@@ -80,7 +80,7 @@ struct PclntabHeader {
   uint8_t pointer_size = 0;
   uint64_t function_count = 0;
   uint64_t file_count = 0;  // up to 1.15 with number 0
-  uint64_t text_start = 0;  // as it lies in the file; 0 from Go 1.26 on, and where relocated
+  uint64_t text_start = 0;  // address in the file; 0 from Go 1.26 on, and where relocated
   uint64_t names = 0;       // offsets from the header
   uint64_t units = 0;
   uint64_t files = 0;
@@ -107,8 +107,8 @@ struct Function {
   Bytes pcdata;             // u32 each
   Bytes funcdata;           // words or u32 each
 
-  uint64_t offset = 0;  // of the record, as functab has it
-  uint64_t size = 0;    // of the record
+  uint64_t offset = 0;  // place of the record, as functab has it
+  uint64_t size = 0;    // bytes of the record
 };
 
 // A table that has been checked as a whole; a single damaged record costs its function only.
@@ -124,15 +124,15 @@ public:
   Format format() const { return format_; }
   ByteOrder order() const { return order_; }
   uint32_t function_count() const { return static_cast<uint32_t>(header_.function_count); }
-  // Whether pcs are offsets from a text base.
+  // True if pcs are offsets from a text base.
   bool has_offsets() const { return format_ >= Format::kGo1_18; }
   bool has_start_lines() const { return format_ >= Format::kGo1_20; }
-  // Whether the records' own entries are scrambled (by an obfuscator), which costs nothing.
+  // True if the records' own entries are scrambled (by an obfuscator), which costs nothing.
   bool is_obfuscated() const { return entry_key_ != 0; }
 
   // Index of the function whose range holds `pc`; none before the first and after the last.
   std::optional<uint32_t> find(uint64_t pc) const;
-  // Whether no Go function lies there: code of the C linker's between that of Go.
+  // True if no Go function lies there: code of the C linker's between that of Go.
   bool is_hole(uint32_t index) const;
   // None if the record is damaged, or a hole. `index` < function_count().
   std::optional<Function> function(uint32_t index) const;
@@ -176,7 +176,7 @@ private:
   Bytes files_;
   Bytes pc_values_;
   Bytes functab_;
-  Bytes records_;  // what the offsets of records count from
+  Bytes records_;  // the bytes that the offsets of records count from
 };
 
 // A walk through one kind of pc-value table, left where the last value was found. Where
@@ -184,12 +184,12 @@ private:
 // compiler each takes an eighth of the instructions that it takes in random order.
 class PcValueWalk {
 public:
-  // As Pclntab::value.
+  // See Pclntab::value(); faster where pcs come in order.
   std::optional<int32_t> value(const Pclntab& table, const Function& function, uint32_t offset,
                                uint64_t pc);
 
 private:
-  uint32_t offset_ = 0;  // of the table that is walked; 0: none
+  uint32_t offset_ = 0;  // offset of the table that is walked; 0: none
   PcValueRows rows_{{}, 1};
 };
 
@@ -197,7 +197,7 @@ private:
 // code (that of lines may end before, in assembly). The distance to the next entry where there
 // is no such table.
 uint64_t code_size(const Pclntab& table, const Function& function);
-// The same by index, as in Pclntab::function(); the distance too where the record is damaged.
+// By index, as in Pclntab::function(); the distance also where the record is damaged.
 uint64_t code_size(const Pclntab& table, uint32_t index);
 
 }  // namespace gosym::go

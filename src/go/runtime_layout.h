@@ -6,9 +6,9 @@
 
 namespace gosym::go {
 
-// Where the runtime of a Go version keeps what tells goroutines apart: offsets in its two
-// structures, on machines of 64 bits. Nothing in a program says so; they were read from the
-// DWARF of programs of each version.
+// Offsets, in two structures of the runtime of a Go version, of what tells goroutines apart, on
+// machines of 64 bits. Nothing in a program says so; they were read from the DWARF of programs
+// of each version.
 //
 //   g   a goroutine, or one of the stacks that each thread has for the runtime and for C code
 //       (m's g0) and for signal handlers (m's gsignal)
@@ -71,11 +71,11 @@ struct RuntimeLayout {
 // and may still change: "go1.26-devel_...", "go1.26beta1".
 std::optional<uint32_t> minor_of_release(std::string_view version);
 
-// What stands for Go 1.2 and 1.3, whose programs do not tell their version.
+// The version that Go 1.2 and 1.3 go by, whose programs do not tell theirs.
 inline constexpr std::string_view kVersionWithSegments = "go1.3";
 
-// Of a version as the build information has it: "go1.23.4", "go1.24rc1". None for versions
-// that nobody has looked at, those not yet released among them.
+// Layout of a version as the build information has it: "go1.23.4", "go1.24rc1". None for
+// versions whose layout is not known, those not yet released among them.
 std::optional<RuntimeLayout> runtime_layout(std::string_view go_version);
 
 }  // namespace gosym::go

@@ -6,8 +6,8 @@
 
 namespace gosym::go {
 
-// What the tables are for that functions have by number, in the words of Go's own sources
-// (internal/abi/symtab.go); empty if the format does not tell, or where it is not known. Those
+// Names, in the words of Go's own sources (internal/abi/symtab.go), of the tables that
+// functions have by number; empty if the format does not tell, or where it is not known. Those
 // that came later are listed with the first release of the format:
 //
 //   pcdata    1.5-1.12  0 StackMapIndex, 1 InlTreeIndex (1.9), 2 RegMapIndex (1.11)

@@ -43,8 +43,8 @@ bool is_filled(Bytes code, const std::vector<Gap>& gaps) {
   return true;
 }
 
-// Where the entry point of a program that Go itself linked puts the base; none if the C library
-// starts the program: then Go has a function `main` for it.
+// Text base by the entry point of a program that Go itself linked; none if the C library starts
+// the program: then Go has a function `main` for it.
 std::optional<uint64_t> base_by_entry_point(const elf::Image& image, const Pclntab& table) {
   std::optional<uint64_t> start;
   for (uint32_t i = 0; i < table.function_count(); i++) {

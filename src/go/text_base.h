@@ -5,8 +5,8 @@
 
 namespace gosym::go {
 
-// Where the code of a table of offsets lies, if nothing in the file tells: from Go 1.26 on only
-// moduledata has the address.
+// Derives the address of the code of a table of offsets, if nothing in the file tells: from Go
+// 1.26 on only moduledata has it.
 //
 // The linker fills the space between functions with one and the same byte, up to a multiple of
 // the alignment of functions. So of all places in the executable segments the code can only lie

@@ -21,6 +21,7 @@ constexpr uint8_t kFlagRoot = 1;
 constexpr uint8_t kFlagSetsStackPointer = 2;
 constexpr uint8_t kFlagAssembly = 4;  // from Go 1.18 on
 
+// Names of the functions that have these flags in later releases.
 constexpr auto kRoots = std::to_array<std::string_view>(
     {"_rt0_386_linux", "_rt0_amd64", "_rt0_amd64_linux", "_rt0_arm64_linux",
      "runtime.externalthreadhandler", "runtime.goexit", "runtime.mstart", "runtime.rt0_go"});
@@ -67,7 +68,7 @@ bool is_handler(const Module& module, const Function& function) {
          module.table.name(function.name_offset) == "runtime.sigtramp";
 }
 
-// Whether runtime.mcall or runtime.morestack has called a function of the scheduler, which
+// True if runtime.mcall or runtime.morestack has called a function of the scheduler, which
 // never returns: its stack begins there, though up to Go 1.20 the frame pointer still leads to
 // that of a goroutine, which may be another's by now.
 bool is_scheduler_root(const Module& module, const Function& function, ImageAddress address) {
@@ -95,10 +96,10 @@ bool has_jump(std::string_view code) {
   return false;
 }
 
-// Whether the code of a function that goes to another stack may be on that at `pc`: it has
+// True if the code of a function that goes to another stack may be on that at `pc`: it has
 // loaded the stack pointer, or aligned it or is about to, and not loaded it again, to come
-// back. What looks like that within another instruction counts as well. cgocallback goes back
-// and forth.
+// back. Bytes that look like that within another instruction count as well. cgocallback goes
+// back and forth.
 bool may_have_switched(const Module& module, const Function& function, uint64_t pc) {
   if (module.image->machine != EM_X86_64)
     return true;
@@ -106,12 +107,15 @@ bool may_have_switched(const Module& module, const Function& function, uint64_t 
   auto code = address ? module.image->loaded_from(*address) : std::nullopt;
   if (!code || pc < function.entry || code->size() < pc - function.entry)
     return true;
+  // Only code before `pc` has run. A mask behind it counts too, as the table of stack depths
+  // does not tell on which side of it the function is.
   std::string_view passed = as_text(code->first(pc - function.entry));
   if (aligns_stack(as_text(code->subspan(passed.size()))) || has_jump(passed))
     return true;
   std::string_view name = module.table.name(function.name_offset);
   bool comes_back = !name.starts_with("runtime.cgocallback");
   bool has_switched = false;
+  // Each byte is taken for the beginning of an instruction: a wrong hit costs a caller at most.
   for (uint64_t at = 0; at + 3 <= pc - function.entry; at++) {
     uint8_t opcode = load<uint8_t>(*code, at + 1).value_or(0);
     uint8_t operands = load<uint8_t>(*code, at + 2).value_or(0);
@@ -146,7 +150,7 @@ std::optional<int32_t> depth_in_rbp(const Module& module, const Function& functi
   return module.table.value(function, function.pcsp, function.entry + at);
 }
 
-// Where a function first moves its stack pointer.
+// The first instruction by which a function moves its stack pointer.
 struct FirstMove {
   uint64_t pc = 0;    // behind the instruction
   int32_t depth = 0;  // what it moves it by
@@ -189,7 +193,7 @@ uint32_t length_of(const StackInstruction& form, std::string_view code, int32_t 
   return code.starts_with(form.with_word) && load<uint32_t>(bytes, 4) == number ? 8 : 0;
 }
 
-// Whether the code before `pc` has loaded what was saved at the offset, and the stack is moved
+// True if the code before `pc` has loaded what was saved at the offset, and the stack is moved
 // back next: add $n, %rsp, or sub $-128, %rsp.
 bool has_reloaded(const Module& module, uint64_t pc, int32_t offset) {
   std::string_view next = code_at(module, pc);
@@ -206,6 +210,8 @@ FramePointer frame_of_amd64(const Module& module, const FirstMove& move, uint64_
   constexpr std::string_view kPush = "\x55\x48\x89\xe5";  // push %rbp; mov %rsp, %rbp
   if (code_at(module, move.pc - 1).starts_with(kPush))
     return pc == move.pc ? FramePointer::kUnchanged : FramePointer::kOnStack;
+  // Before Go 1.21 the register is stored below the return address, after the stack pointer
+  // moved.
   int32_t saved = move.depth - 8;
   uint32_t store = length_of(kStoreOfRbp, code_at(module, move.pc), saved);
   if (store == 0)
@@ -221,6 +227,7 @@ FramePointer frame_of_arm64(const Module& module, const FirstMove& move, uint64_
   auto code = [&](uint64_t at) {
     return load<uint32_t>(as_bytes(code_at(module, at)), 0, module.image->order);
   };
+  // Large frames store the pair before the stack pointer is moved to it.
   if (code(move.pc - 8) == kStorePair)
     return FramePointer::kOnStack;
   if (code(move.pc) != kStore)
@@ -302,6 +309,7 @@ std::optional<UnwindRule> unwind_rule(const Module& module, ImageAddress address
   if ((has(table, *function, kFlagRoot, kRoots) && !is_handler(module, *function)) ||
       is_scheduler_root(module, *function, address))
     return kStackBegins;
+  // The kernel left the registers of the interrupted code on the stack there.
   if (is_sigreturn(module, *function))
     return kSignalReturn;
   if (has(table, *function, kFlagSetsStackPointer, kSwitches) &&
@@ -311,6 +319,7 @@ std::optional<UnwindRule> unwind_rule(const Module& module, ImageAddress address
     return is_gogo(module, *function) ? std::optional(kStackBegins) : std::nullopt;
   }
 
+  // All other functions stay on one stack, for which the table tells the depth.
   auto depth = table.value(*function, function->pcsp, *pc);
   bool is_injected = returns_to_interrupted(
       kind_of(table, module.wrapper_id, function->id, table.name(function->name_offset), {}));
@@ -336,6 +345,7 @@ std::optional<Bordering> bordering(const Module& module, ImageAddress address) {
   if (!function || lacks_tables(*function))
     return std::nullopt;
   std::string_view name = module.table.name(function->name_offset);
+  // The functions by which C code enters Go have no flag of their own.
   if (name == "crosscall2")
     return Bordering::kCalledByC;
   if (name.starts_with("runtime.cgocallback") && !name.starts_with("runtime.cgocallbackg"))

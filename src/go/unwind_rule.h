@@ -7,7 +7,7 @@
 
 namespace gosym::go {
 
-// How to find the caller of a Go function, from its table of stack depths (pcsp): the bytes
+// Rule that finds the caller of a Go function, from its table of stack depths (pcsp): the bytes
 // that it has moved the stack pointer by at each of its instructions.
 //
 //             CFA                return address                  frame pointer of the caller
@@ -48,14 +48,14 @@ std::optional<Bordering> bordering(const Module& module, ImageAddress address);
 // linker took in, of the race detector. It has no unwind tables at all.
 bool is_native(const Module& module, ImageAddress address);
 
-// Whether a deferred function may return there though no call lies before: up to Go 1.17
-// runtime.jmpdefer has it return to the call of runtime.deferreturn itself, which so calls the
-// next one.
+// True if a deferred function may return to this address though no call lies before it: up to
+// Go 1.17 runtime.jmpdefer has it return to the call of runtime.deferreturn itself, which so
+// calls the next one.
 bool is_call_of_deferreturn(const Module& module, ImageAddress address);
 
-// Whether the runtime tells of a goroutine that has gone to the stack of its thread that it
-// stopped here: in runtime.systemstack_switch, which is never called. Up to Go 1.20 at its
-// first instruction, before which another function lies.
+// True if this is the address at which, by the runtime's record, a goroutine stopped that has
+// gone to the stack of its thread: in runtime.systemstack_switch, which is never called. Up to
+// Go 1.20 it is the first instruction, before which another function lies.
 bool is_place_of_switch(const Module& module, ImageAddress address);
 
 }  // namespace gosym::go
