@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 
-// What the code at an address tells of it.
+// Facts that the code at an address tells.
 
 #include <linux/bpf.h>
 
@@ -9,7 +9,7 @@
 
 #include "kernel.h"
 
-// Whether there is a call before the address, as there is before a real return address. Global,
+// True if there is a call before the address, as there is before a real return address. Global,
 // so that the verifier looks at it once and not in each turn of a loop.
 __noinline bool follows_call(__u64 address) {
 #if defined(__TARGET_ARCH_x86)
@@ -29,7 +29,7 @@ __noinline bool follows_call(__u64 address) {
 #endif
 }
 
-// What the call before a return address names; 0 if there is none that does.
+// The target of the call before a return address; 0 if it names none.
 __noinline __u64 called_by_name(__u64 return_address) {
 #if defined(__TARGET_ARCH_x86)
   struct __attribute__((packed)) {
@@ -44,14 +44,14 @@ __noinline __u64 called_by_name(__u64 return_address) {
 #endif
 }
 
-// Whether the call before `return_address` may have been to the function that `pc` lies in.
+// True if the call before `return_address` may have been to the function that `pc` lies in.
 __noinline bool may_call(__u64 return_address, __u64 pc) {
   const __u64 max_function_size = 1 << 20;
   __u64 target = called_by_name(return_address);
   return follows_call(return_address) && (!target || pc - target < max_function_size);
 }
 
-// Whether a goroutine begins there: runtime.goexit, a nop and a call, is returned to behind the
+// True if a goroutine begins there: runtime.goexit, a nop and a call, is returned to behind the
 // nop, though nothing calls it.
 static __always_inline bool is_goexit(__u64 address) {
 #if defined(__TARGET_ARCH_x86)
@@ -66,7 +66,7 @@ static __always_inline bool is_goexit(__u64 address) {
 #endif
 }
 
-// Whether a frame may return there.
+// True if a frame may return there.
 __noinline bool is_return_address(__u64 address) {
   return follows_call(address) || is_goexit(address);
 }

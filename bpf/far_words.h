@@ -21,7 +21,7 @@ const volatile __u32 max_word_offset = GOSYM_MAX_WORD_OFFSET;
 // A thread's own stack may lie among the libraries: so much to either side of it is no code.
 #define GOSYM_NEAR_STACK (1 << 20)
 
-// Of a stack, and where the code lies that its words may point into.
+// A page of a stack, and the code that its words may point into.
 struct page {
   __u64 code;
   __u64 code_size;

@@ -9,7 +9,7 @@
 #include "stack_barriers.h"
 #include "user_memory.h"
 
-// What a frame pointer points to.
+// The two words that a frame pointer points to.
 struct frame {
   __u64 next;
   __u64 return_address;
@@ -103,8 +103,8 @@ __noinline __u64 step_on_stack(__u64 frame_pointer, __u64 bottom, __u64 last) {
   return last;
 }
 
-// As long as the chain holds beyond doubt on the stack that ends at `end`: this is the part of
-// a stack that is not the last.
+// Takes a step only if the chain holds beyond doubt on the stack that ends at `end`: for a part
+// of a stack that is not the last.
 __noinline __u64 step_on_part(__u64 frame_pointer, __u64 bottom, __u64 end, __u64 last) {
   struct gosym_sample* sample = scratch_sample();
   if (!sample)
@@ -161,7 +161,7 @@ __noinline __u64 step_on_goroutine(__u64 frame_pointer, __u64 bottom, __u64 end,
 
 enum walk { WALK_STACK, WALK_PART, WALK_GOROUTINE };
 
-// As a step, of a walk of any kind, and longer.
+// Takes STEPS_A_STRIDE steps of a walk of any kind.
 __noinline __u64 stride(enum walk walk, __u64 frame_pointer, __u64 bottom, __u64 end,
                         __u64 last) {
   struct gosym_sample* sample = scratch_sample();
@@ -221,7 +221,7 @@ static __always_inline __u64 walk_goroutine(struct gosym_sample* sample, __u64 f
 
 // The first place from `begin` on that looks like a saved frame pointer with a return address,
 // behind a call of the function that `pc` lies in: cgocall, which is small and called by name.
-// What an earlier call has left there looks the same otherwise.
+// Words that an earlier call has left there look the same otherwise.
 __noinline __u64 find_frame(__u64 begin, __u64 end, __u64 pc) {
   const __u64 max_size = 4096;
   const int max_words = 64;  // of cgocall's frame

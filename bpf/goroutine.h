@@ -37,8 +37,8 @@ struct goroutine {
   bool has_segments;     // of which low and high are the bounds of the one in use
 };
 
-// That of the current thread: it takes much of the BPF stack, and here the verifier does not
-// remember its values.
+// The goroutine of the current thread: it takes much of the BPF stack, and here the verifier
+// does not remember its values.
 struct {
   __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
   __uint(max_entries, 1);
@@ -46,7 +46,7 @@ struct {
   __type(value, struct goroutine);
 } current_goroutine SEC(".maps");
 
-// Where the current thread has the pointer to its g.
+// Address of the pointer to g of the current thread.
 static __always_inline __u64 place_of_g(const struct gosym_go_program* program) {
 #if defined(__TARGET_ARCH_x86)
   struct task_struct* task = (void*)bpf_get_current_task();
@@ -80,9 +80,9 @@ static __always_inline void find_left_stack(struct goroutine* found, __u64 place
   }
 }
 
-// Whether call *%rax has called what runs there, from an aligned place at the beginning of the
-// thread's stack, or 16 bytes below it as clocks do, for the answer, or 32 as time.now does,
-// for those of two.
+// True if the code on the thread's stack was entered by `call *%rax`, from the 16-byte aligned
+// base of that stack; or 16 bytes below it, where clock calls reserve room for one result; or
+// 32, where time.now reserves two.
 static __always_inline bool has_called_c(const struct goroutine* goroutine, __u64 sp) {
   for (int i = 0; i <= 2; i++) {
     __u64 place = ((goroutine->g0_sp - 16 * i) & ~15ull) - 8;
@@ -109,10 +109,10 @@ __noinline __u64 find_saved_stack_pointer(__u64 begin, __u64 sp, __u64 low, __u6
   return 0;
 }
 
-// Where a goroutine left its stack that is still the current one: for the vDSO (nanotime,
-// walltime, time.now) or the race detector (racecall). What was saved of it is of an earlier
-// system call. The stack pointer that they go back to is in %r12, or up to Go 1.15 in %rbp. C
-// code keeps these, or saves them before it uses them.
+// Finds the place where a goroutine that is still the current one left its stack: for the vDSO
+// (nanotime, walltime, time.now) or the race detector (racecall). The registers in its g are
+// those of an earlier system call. The stack pointer that they go back to is in %r12, or up to
+// Go 1.15 in %rbp. C code keeps these, or saves them before it uses them.
 static __always_inline void find_call_of_c(struct goroutine* found,
                                            struct registers registers) {
   __u64 frame = registers.fp;
@@ -144,7 +144,7 @@ static __always_inline void find_goroutine_on_segment(const struct gosym_go_prog
   found->has_segments = found->is_on_stack;
 }
 
-// What is no g is noticed: no m points back to it.
+// A pointer that is not a g is detected: no m points back to it.
 static __always_inline void find_goroutine(const struct gosym_go_program* program,
                                            struct registers registers,
                                            struct goroutine* found) {
@@ -180,7 +180,8 @@ static __always_inline void find_goroutine(const struct gosym_go_program* progra
   found->pc = read_word(current + program->g_sched_sp + 8);
   found->bp = read_word(current + program->g_sched_bp);
   found->has_left_stack = has_on_stack(found, found->sp);
-  // What calls C code is on the thread's stack already, or still, and nothing else was saved.
+  // A goroutine that calls C code is on the thread's stack already, or still, and nothing else
+  // was saved.
   if (g == current && !found->has_left_stack)
     find_left_stack(found, registers.r12, registers.fp);
 }

@@ -7,7 +7,7 @@
 #include "goroutine.h"
 #include "stack_pieces.h"
 
-// Whether the word on top of a stack is a frame pointer that the function saved which left it.
+// True if the word on top of a stack is a frame pointer that the function saved which left it.
 static __always_inline bool is_saved_frame(__u64 top, __u64 sp, __u64 high) {
   return top > sp && top < high;
 }
@@ -101,7 +101,7 @@ static __always_inline __u64 take_goroutine_top(const struct goroutine* goroutin
              : find_frame(goroutine->sp + 8, goroutine->high, top);
 }
 
-// Whether the chain goes on from a frame below it on the same stack. Up to Go 1.20 the register
+// True if the chain goes on from a frame below it on the same stack. Up to Go 1.20 the register
 // is not restored when a panic has been recovered: what deferred functions save then is that of
 // a function which is gone.
 static __always_inline bool leads_below(const struct goroutine* goroutine, __u64 last) {
@@ -127,7 +127,7 @@ static __always_inline void leave_goroutine_stack(struct gosym_sample* sample,
   walk_stack(sample, next, last + sizeof(struct frame));
 }
 
-// Whether the saved frame pointer is what nanotime has left in the register, in Go 1.9 to 1.13:
+// True if the saved frame pointer is what nanotime has left in the register, in Go 1.9 to 1.13:
 // the stack pointer that it was called with. runtime.main calls it before main.main.
 static __always_inline bool is_of_nanotime(__u64 last) {
   return read_word(last) == last + 8;

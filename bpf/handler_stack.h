@@ -22,12 +22,12 @@ struct handler_stack {
 };
 
 #if defined(__TARGET_ARCH_x86)
-// What the kernel puts on the stack, at its end (struct rt_sigframe of Linux, from the ucontext
-// on).
+// Frame that the kernel puts on the stack, at its end (struct rt_sigframe of Linux, from the
+// ucontext on).
 struct signal_frame {
   __u64 flags;
   __u64 link;
-  __u64 stack;  // that the frame lies on, as sigaltstack was told
+  __u64 stack;  // the stack that the frame lies on, as sigaltstack was told
   __u64 stack_flags;
   __u64 stack_size;
   __u64 registers[15];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 
-// Whether the current thread was interrupted by what runs now.
+// Tells if the current thread was interrupted by what runs now.
 //
 // The count of the kernel that tells it (preempt_count) is in reach of BPF only where
 // /proc/kallsyms lists variables. Without it: interrupts have a stack of their own, but for

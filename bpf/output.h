@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 
-// Where samples go.
+// Rings and counters that samples go to.
 
 #include <linux/bpf.h>
 
@@ -13,9 +13,9 @@
 
 // Set before the program is loaded.
 const volatile __u32 ring_size = GOSYM_MIN_RING_SIZE;
-const volatile __u32 cpu_count = 1;  // that there may be
+const volatile __u32 cpu_count = 1;  // that the machine may have
 
-// Of the first event by CPU, then of the second, ...; the sampler sets their number.
+// Counters of the first event by CPU, then of the second, ...; the sampler sets their number.
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY);
   __uint(max_entries, 1);

@@ -26,14 +26,14 @@ static __always_inline void* registers_by_layout(struct task_struct* task) {
   return BPF_CORE_READ(task, stack) + end - bpf_core_type_size(struct pt_regs___kernel);
 }
 
-// Where the registers are with which another task entered the kernel.
+// The registers with which another task entered the kernel.
 static __always_inline struct pt_regs___kernel* registers_of_task(struct task_struct* task) {
   if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
     return (void*)bpf_task_pt_regs((void*)task);
   return registers_by_layout(task);
 }
 
-// Where those are with which the current task entered the kernel.
+// The registers with which the current task entered the kernel.
 static __always_inline struct pt_regs___kernel* saved_registers(struct task_struct* task) {
   if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
     return (void*)bpf_task_pt_regs((void*)bpf_get_current_task_btf());
@@ -66,7 +66,7 @@ static __always_inline void take_saved_registers(struct pt_regs___kernel* saved,
 #endif
 }
 
-// Those of user code that was interrupted by the tick.
+// Takes the registers of user code that was interrupted by the tick.
 static __always_inline void take_registers(struct bpf_perf_event_data* ctx,
                                            struct gosym_sample* sample) {
 #if defined(__TARGET_ARCH_x86)

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 
-// What the BPF program and the sampler share.
+// Structures that the BPF program and the sampler share.
 
 #include <linux/types.h>
 
-// Of deeper stacks the middle is left out: the outer frames are kept in a ring, the last of
-// which are those next to the root. Few programs pass 500 frames.
+// Frames of a stack. The middle of a deeper one is left out: the outer frames are kept in a
+// ring, the last of which are those next to the root. Few programs pass 500 frames.
 #define GOSYM_INNER_FRAMES 768
 #define GOSYM_OUTER_FRAMES 256  // a power of two
 #define GOSYM_MAX_USER_FRAMES (GOSYM_INNER_FRAMES + GOSYM_OUTER_FRAMES)
 
-// Where a walk ends, without the root, and how many frames all walks of a second may pass: the
-// sampler sets a limit by the frequency.
+// Frames after which a walk ends, without the root, and frames that all walks of a second may
+// pass: the sampler sets a limit by the frequency.
 #define GOSYM_MAX_WALK (128 * 1024)
 #define GOSYM_MAX_WALKS (99 * GOSYM_MAX_WALK)
 
-// How often a walk may go on at a lower address: from the stack of a signal handler to that of
+// Times that a walk may go on at a lower address: from the stack of a signal handler to that of
 // Go's scheduler, and from there to a goroutine's.
 #define GOSYM_MAX_STACK_SWITCHES 2
 
@@ -90,8 +90,8 @@
 // Sizes that the kernel may need to save the state of the FPU in a signal frame.
 #define GOSYM_FPU_SIZES 3
 
-// How often C code that Go code called may have called back that the stack is still followed,
-// and how many stacks lie behind the one that the code runs on then.
+// Depth of callbacks, from C code that Go code called, to which a stack is followed; and stacks
+// that lie behind the one that the code runs on then.
 #define GOSYM_MAX_CALLBACKS 16
 #define GOSYM_MAX_PIECES (2 * GOSYM_MAX_CALLBACKS + 2)
 
@@ -100,7 +100,7 @@
 #define GOSYM_MAX_LABELS 10
 #define GOSYM_MAX_LABEL_BUCKETS 4
 
-// How to read the goroutines of a Go program: src/go/runtime_layout.h.
+// Offsets for reading the goroutines of a Go program: src/go/runtime_layout.h.
 struct gosym_go_program {
   __u64 offset;     // of the pointer to g from the thread pointer
   __u64 offset_at;  // address of a word with that offset, or 0
@@ -163,7 +163,7 @@ enum gosym_stack_end {
   GOSYM_END_LIMIT = 3,
 };
 
-// What a thread did while it was on no CPU.
+// Reason for which a thread was on no CPU.
 enum gosym_state {
   GOSYM_STATE_NONE = 0,  // it was on one
   GOSYM_STATE_SLEEPING,
@@ -185,7 +185,7 @@ enum gosym_state {
 // had no sample for the longest time begin anew.
 #define GOSYM_MAX_WAIT_RATES 8192
 
-// How often such a threshold is doubled at most: 10 ms become 127 days.
+// Times that such a threshold is doubled at most: 10 ms become 127 days.
 #define GOSYM_MAX_DOUBLINGS 30
 
 // A process whose waits have samples.
@@ -252,9 +252,9 @@ struct gosym_sample {
   char waker_comm[GOSYM_COMM_SIZE];
   __u32 doublings;  // of the threshold by which a wait was chosen
   __u32 padding;
-  // Of the user code; so are the others. The stack pointer is the next multiple of 8 below the
-  // code's, which lies `misaligned` bytes above: some code for one or two bytes moves it by
-  // those.
+  // Registers of the user code, here and below. The stack pointer is the next multiple of 8
+  // below the code's, which lies `misaligned` bytes above: some code moves it by one or two
+  // bytes for a while.
   __u64 stack_pointer;
   __u64 misaligned;
   __u64 frame_pointer;
@@ -275,7 +275,7 @@ struct gosym_ending {
   __u64 ran;  // nanoseconds, as far as it was known when it ended
 };
 
-// What is counted of one event on one CPU.
+// Counts of one event on one CPU.
 struct gosym_counters {
   __u64 stored;
   __u64 lost;      // no room in the ring

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 
-// Where a sample is put together: it is too large for the BPF stack, and for an array per CPU,
-// whose values end at 32 KiB.
+// Room in which a sample is put together: it is too large for the BPF stack, and for an array
+// per CPU, whose values end at 32 KiB.
 
 #include <linux/bpf.h>
 
@@ -45,7 +45,7 @@ static __always_inline void put_word(struct gosym_sample* sample, __u64 at, __u6
 // Set before the program is loaded: the most frames that a walk passes.
 const volatile __u32 max_walk = GOSYM_MAX_WALK;
 
-// Where the frame with this number is kept.
+// Index at which the frame with this number is kept.
 static __always_inline __u64 place_of_frame(__u64 number) {
   if (number < GOSYM_INNER_FRAMES)
     return number;
@@ -64,7 +64,7 @@ static __always_inline bool append_to(struct gosym_sample* sample, __u64 address
   return true;
 }
 
-// The same where it is done once, not for each frame: the verifier looks at it once.
+// For calls that are made once, not for each frame: the verifier looks at the function once.
 __noinline bool append(__u64 address) {
   struct gosym_sample* sample = scratch_sample();
   return sample && append_to(sample, address);

@@ -46,7 +46,7 @@ __noinline __u64 find_barriers(__u64 at) {
   return 0;
 }
 
-// What is returned to from a place that is not below the next barrier's, where `address` lies.
+// The return address of a place that is not below the next barrier's, where `address` lies.
 // Places come upwards, and one at most was left out since the last: that of a leaf.
 __noinline __u64 return_address_at(__u64 place, __u64 address) {
   struct gosym_sample* sample = scratch_sample();

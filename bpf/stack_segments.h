@@ -14,8 +14,8 @@
 struct segment_end {
   __u64 guard;
   __u64 end;  // where the next one outwards has the same
-  // Of the caller there; 0: there is no further segment. Where it called the other function
-  // lies the return address no more: this may be in its place.
+  // Registers of the caller there; 0: there is no further segment. The return address no longer
+  // lies where it called the other function: this may be in its place.
   __u64 sp;
   __u64 pc;
   __u64 others[4];
@@ -23,7 +23,7 @@ struct segment_end {
   __u32 panicwrap;
 };
 
-// How far the words of such a stack are taken: here the verifier does not remember the values.
+// Progress of taking the words of such a stack: here the verifier does not remember the values.
 struct segment_walk {
   __u64 stack;   // where the rest of the segment begins
   __u64 end;     // and where its end is

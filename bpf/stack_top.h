@@ -25,7 +25,7 @@ const volatile __u32 chainless_top_size = 0;
 // Nothing is taken above the innermost frame of a chain that holds.
 const volatile __u8 trusts_chain = 1;
 
-// Whether the chain of frame pointers leads to the root of a goroutine, and so through Go code,
+// True if the chain of frame pointers leads to the root of a goroutine, and so through Go code,
 // which keeps them. In other code a register that happens to be 0 seems to be a root as well.
 static __always_inline bool reaches_goexit(const struct gosym_sample* sample) {
   // Read once more: where the verifier of Linux 5.10 knows the number, it follows a branch that
@@ -40,7 +40,7 @@ static __always_inline bool chain_holds(const struct gosym_sample* sample) {
   return !sample->has_gap && reaches_goexit(sample);
 }
 
-// How much of the stack is needed to find the callers that the chain leaves out: what lies
+// Bytes of the stack that are needed to find the callers that the chain leaves out: what lies
 // below the innermost frame in it, or else whatever may be taken.
 // Above `end`, if it is on the same stack, lies nothing that called the code which was sampled.
 static __always_inline __u64 wanted_top_size(const struct gosym_sample* sample,

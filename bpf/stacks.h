@@ -28,7 +28,7 @@ static __always_inline void take_kernel_stack(void* ctx, struct gosym_sample* sa
     sample->kernel_depth = (__u32)size / 8;
 }
 
-// Where the goroutine was created whose root the stack ends at.
+// The place where the goroutine was created whose root the stack ends at; 0: not known.
 static __always_inline __u64 find_creator(const struct gosym_sample* sample,
                                           const struct gosym_go_program* program,
                                           const struct goroutine* goroutine) {

@@ -22,7 +22,8 @@
 // for; 0: it is no clock. The sampler sets these before the first tick.
 __u64 tick_ns[GOSYM_MAX_EVENTS];
 
-// How long the first timer of an event ticks for the others, from its first tick on.
+// Nanoseconds for which the first timer of an event ticks for the others, from its first tick
+// on.
 __u64 first_timer_ns[GOSYM_MAX_EVENTS];
 
 // When a machine was stopped for longer no ticks were due.

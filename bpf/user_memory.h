@@ -11,12 +11,12 @@ __noinline __u64 read_word(__u64 address) {
   return word;
 }
 
-// Of user code.
+// Registers of user code.
 struct registers {
   __u64 ip;
   __u64 sp;
   __u64 fp;
-  __u64 r12;  // of x86-64
+  __u64 r12;  // x86-64 only
 };
 
 // Go's compiler, up to 1.20, calls duffzero and duffcopy with the frame pointer below the stack

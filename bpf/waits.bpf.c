@@ -164,7 +164,7 @@ static __always_inline bool is_bounded(void) {
   return threshold > 1;
 }
 
-// How often the threshold of a process is doubled now: it is halved again with each span in
+// Times that the threshold of a process is doubled now: it is halved again with each span in
 // which the process had less than half of the samples that it may have. Two CPUs at once may
 // halve it twice, as they may double it twice below: chance still decides by what each of them
 // saw.
@@ -212,7 +212,7 @@ static __always_inline bool is_chosen(__u64 length, __u64 least) {
   return random % least < length;
 }
 
-// What of a wait that ends now has a sample.
+// Parts of a wait that ends now which have samples.
 struct parts {
   __u64 slept;  // nanoseconds; 0: it has none
   __u64 waited;
@@ -353,9 +353,9 @@ static __always_inline void take_task_stack(struct task_struct* task,
   sample->unwalked = registers.ip;
 }
 
-// Those that are on no CPU when the recording ends: written to whoever reads the iterator, as
-// samples without a user stack. That is left to the reader, who can read the memory of others;
-// `unwalked` is the instruction pointer.
+// Reports the threads that are on no CPU when the recording ends: written to whoever reads the
+// iterator, as samples without a user stack. That is left to the reader, who can read the
+// memory of others; `unwalked` is the instruction pointer.
 SEC("iter/task")
 int take_open_wait(struct bpf_iter__task* ctx) {
   struct task_struct* task = ctx->task;

@@ -21,7 +21,8 @@ constexpr uint64_t kNearLoad = 2;
 struct Machine {
   uint16_t elf_machine;
   const char* triple;
-  // What is decoded besides the machine's oldest instructions. Of x86-64 that is everything.
+  // Extensions that are decoded besides the machine's oldest instructions. For x86-64 that is
+  // everything.
   const char* features;
   const char* features_of_14;
   uint64_t step;

@@ -13,7 +13,7 @@ namespace gosym::code {
 
 struct Llvm;
 
-enum class Syntax : uint8_t { kAtt, kIntel };  // of x86-64; other machines have one
+enum class Syntax : uint8_t { kAtt, kIntel };  // for x86-64; other machines have one
 
 struct Instruction {
   uint64_t size = 0;      // in bytes, at least 1 and never more than there are
@@ -35,7 +35,7 @@ public:
   Instruction decode(Bytes code, ImageAddress address);
 
 private:
-  // What the library told of the instruction.
+  // Addresses that the library found in the instruction.
   struct References {
     std::optional<ImageAddress> target;
     std::optional<ImageAddress> data;

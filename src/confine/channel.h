@@ -15,7 +15,7 @@ namespace gosym {
 
 // `size` bytes of it, and a descriptor if `fd` is none below 0.
 bool send_bytes(int channel, const void* message, size_t size, int fd);
-// How many there were; -1: none, the other end is closed or errno says why.
+// Number of bytes that came; -1: none, the other end is closed or errno says why.
 ptrdiff_t receive_bytes(int channel, void* message, size_t size, UniqueFd& fd);
 
 // Closes all other descriptors.

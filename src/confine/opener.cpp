@@ -513,7 +513,7 @@ bool receive_reply(const FileRequest& request, FileReply& reply, UniqueFd& opene
   }
 }
 
-// As the kernel gives it: a descriptor or 0, or an errno value below 0.
+// Returns what the kernel would: a descriptor or 0, or an errno value below 0.
 int64_t ask_opener(const CallMade& made) {
   std::lock_guard lock(asking);
   static Understood call;

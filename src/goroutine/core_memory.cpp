@@ -52,7 +52,7 @@ void CoreMemory::read(std::span<proc::MemoryPiece> pieces) const {
   for (proc::MemoryPiece& piece : pieces) {
     std::span<std::byte> room = piece.bytes;
     uint64_t address = piece.address;
-    // What is wanted may lie in several segments that follow one another.
+    // A piece may lie in several segments that follow one another.
     while (!room.empty()) {
       Bytes bytes = bytes_at(address);
       size_t size = std::min(bytes.size(), room.size());

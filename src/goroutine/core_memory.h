@@ -7,8 +7,8 @@
 
 namespace gosym {
 
-// What the memory of a process held when its core was written, put together from the core and,
-// where that left out what was only read from files, from those.
+// Memory of a process when its core was written, put together from the core and, for what was
+// only read from files and so left out, from those.
 class CoreMemory {
 public:
   explicit CoreMemory(const elf::CoreFile& core);
@@ -16,19 +16,19 @@ public:
   // Bytes of files by the address that they were mapped at. They count where the core has none.
   void set_files(const std::vector<std::pair<uint64_t, Bytes>>& files);
 
-  // What the core itself has from an address on; empty if it has nothing there.
+  // Bytes of the core itself from an address on; empty if it has nothing there.
   Bytes in_core(uint64_t address) const;
-  // Whether the address was mapped as code.
+  // True if the address was mapped as code.
   bool is_executable_at(uint64_t address) const;
 
-  // As proc::ReadMemory does it.
+  // See proc::ReadMemory.
   void read(std::span<proc::MemoryPiece> pieces) const;
 
 private:
   struct Range {
     uint64_t start;
     uint64_t limit;
-    Bytes bytes;  // as many of it as are known
+    Bytes bytes;  // as many of the range's bytes as are known
     bool is_executable;
   };
   static const Range* find(const std::vector<Range>& ranges, uint64_t address);

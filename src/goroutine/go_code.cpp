@@ -19,7 +19,7 @@ namespace gosym {
 
 namespace {
 
-// Whether to look for a function table in it: not in libraries of C, of which each would be
+// True if a function table is worth looking for: C libraries have none, and each would be
 // searched from begin to end.
 bool may_be_go(const elf::Image& image) {
   return image.sections.empty() || go::find_table_section(image) ||
@@ -52,8 +52,8 @@ std::optional<GoFile> open_go_file(const std::string& path, const UniqueFd& open
   return go;
 }
 
-// What is added to addresses of the image where that part of the file is mapped; none if no
-// code of it is.
+// Bias to add to addresses of the image where that part of the file is mapped; none if no code
+// of it is.
 std::optional<uint64_t> bias_of(const RawMapping& mapping, const elf::Image& image) {
   for (const elf::Segment& segment : image.segments) {
     bool has_code = segment.type == PT_LOAD && (segment.flags & PF_X) != 0;
@@ -86,7 +86,7 @@ elf::BuildIds ids_in(const CoreMemory& memory, const std::vector<RawMapping>& ma
   return {};
 }
 
-// Whether a file is the one of which the core has the ids; none: that cannot be told.
+// True if a file is the one whose ids the core has; none: that cannot be told.
 std::optional<bool> is_same_build(const elf::BuildIds& core, const elf::BuildIds& file) {
   bool has_gnu = !core.gnu.empty() && !file.gnu.empty();
   bool has_go = !core.go.empty() && !file.go.empty();
@@ -116,8 +116,8 @@ std::map<std::string, std::vector<RawMapping>> mapped_files(const elf::CoreFile&
   return files;
 }
 
-// The same of a core that does not tell what was mapped: where the segments of its program lie,
-// by where that begins.
+// Mappings for a core that does not tell what was mapped: the segments of its program, from the
+// address where that begins.
 Result<std::vector<RawMapping>> mappings_of_program(const elf::CoreFile& core,
                                                     const std::string& program,
                                                     const CoreMemory& memory) {
@@ -157,7 +157,7 @@ bool holds(const std::vector<RawMapping>& mappings, uint64_t address) {
   });
 }
 
-// Whether the core has the constants of a file, and they are those; none: it leaves out what
+// True if the core has the constants of a file, and they are equal; none: it leaves out what
 // was only read of files, as cores of the kernel do.
 std::optional<bool> has_same_constants(const CoreMemory& memory, const elf::Image& image,
                                        uint64_t bias) {

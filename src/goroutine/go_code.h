@@ -25,7 +25,7 @@ struct GoFile {
   std::unique_ptr<MappedFile> file;
   std::unique_ptr<elf::Image> image;
   std::unique_ptr<go::Module> module;
-  uint64_t bias = 0;  // what is added to addresses of the image
+  uint64_t bias = 0;  // added to addresses of the image to get those of the process
 };
 
 // The Go code of a process: of the program, of plugins and of libraries. Addresses are those
@@ -36,9 +36,10 @@ public:
   // table is damaged, is left out. The helper opens them.
   static Result<GoCode> open(uint32_t pid, FileHelper& helper);
 
-  // That of a process of which there is a core file. Files are looked for at their paths;
-  // `program`, unless it is empty, is where that of the program lies now. One with other build
-  // ids than the core is left out. `memory` gets what the core has not of those that are used.
+  // Opens the code of a process that has left a core file. Files are looked for at their paths;
+  // `program`, unless it is empty, is the path of the program's file now. A file with other
+  // build ids than the core is left out. `memory` gets the parts of the used files that the
+  // core lacks.
   static Result<GoCode> open(const elf::CoreFile& core, const std::string& program,
                              CoreMemory& memory);
 
@@ -51,9 +52,9 @@ public:
   // Ends what says that there is no Go code: empty, or why there may be some nevertheless.
   std::string doubt() const;
 
-  // How to find the caller of the code at an address; none if it is no Go code.
+  // Rule that finds the caller of the code at an address; none if it is no Go code.
   std::optional<UnwindRule> find_rule(uint64_t address) const;
-  // Whether a Go function begins at an address.
+  // True if a Go function begins at the address.
   bool is_entry(uint64_t address) const;
   // The calls at an address, innermost first; none if it is no Go code. The views live as long
   // as this.

@@ -6,9 +6,9 @@ namespace gosym {
 
 namespace {
 
-// Of runtime.cgocallback where it has called Go code for code of C: on the stack of a goroutine
-// its frame has a size of its own, and at the end of it where the goroutine had left for C
-// code.
+// Rule for runtime.cgocallback where it has called Go code for code of C: on the stack of a
+// goroutine its frame has a size of its own, and at the end of it the place where the goroutine
+// had left for C code.
 std::optional<UnwindRule> rule_of_callback(const GoCode& code, uint64_t address,
                                            uint8_t frame_size) {
   std::vector<Call> calls = code.calls_at(address);

@@ -19,12 +19,12 @@ using proc::MemoryPiece;
 
 // A g takes half a KiB, and a stack at least two: 10 GiB of them.
 constexpr uint64_t kMaxGoroutines = 4 << 20;
-// Of all stacks, looked at again included: of what waits a KiB or two is in use. Stacks that
-// say that they lie in the same large piece of memory would else be read for hours.
+// Limit for all stacks, looked at again included: of a goroutine that waits a KiB or two is in
+// use. Stacks that claim the same large piece of memory would else be read for hours.
 constexpr uint64_t kMaxStackBytes = uint64_t{8} << 30;
-// For a look at some: half of it is what 32 goroutines have at the first read.
+// Limit for a look at some: half of it is what 32 goroutines have at the first read.
 constexpr uint64_t kMaxLookBytes = 4 << 20;
-// For looks that have taken too much time.
+// Limit for looks that have taken too much time.
 constexpr uint64_t kFewLookBytes = 256 << 10;
 constexpr uint64_t kMaxLookTime = 20'000'000;  // nanoseconds of CPU time
 constexpr uint64_t kShareOfLooks = 10;         // one in so many nanoseconds
@@ -38,12 +38,12 @@ constexpr uint32_t kFirstLooks = 32;
 constexpr uint64_t kMaxFirstChecked = 2048;
 // Goroutines that rest are one in so many of those that are looked at, or more.
 constexpr size_t kLeastShareOfResting = 8;
-// Of addresses of distinct stacks, 256 MiB of them. A program with a million goroutines has a
-// few thousand stacks.
+// Limit for the addresses of distinct stacks, 256 MiB of them. A program with a million
+// goroutines has a few thousand stacks.
 constexpr uint64_t kMaxStackAddresses = 32 << 20;
 // A goroutine that runs and parks all the time is met parked after some looks, or never.
 constexpr int kMaxLooks = 6;
-// Of a stack at the first look; few reach further.
+// Bytes of a stack at the first look; few reach further.
 constexpr uint64_t kFirstStackSize = 64 << 10;
 // g, stack, g.
 constexpr size_t kPiecesEach = 3;
@@ -53,7 +53,7 @@ uint64_t word_at(Bytes memory, uint64_t offset) {
   return load<uint64_t>(memory, offset).value_or(0);
 }
 
-// What of a g tells where its stack is, and whether it ran between two looks at it.
+// Fields of a g that tell where its stack is, and whether it ran between two looks at it.
 struct GoroutinePosition {
   uint64_t low = 0;  // bounds of the stack
   uint64_t high = 0;
@@ -100,7 +100,7 @@ bool is_dead(uint32_t status) {
          status == static_cast<uint32_t>(GoroutineStatus::kDeadExtra);
 }
 
-// Whether the stack stays as it is while the status is that.
+// True if the stack stays as it is while the status does.
 bool has_left(uint32_t status) {
   return !is_dead(status) && status != static_cast<uint32_t>(GoroutineStatus::kRunning) &&
          status != static_cast<uint32_t>(GoroutineStatus::kCopiesStack);
@@ -127,7 +127,7 @@ struct CodeFrame {
   uint64_t call = 0;
   uint64_t stack_pointer = 0;
   uint64_t frame_pointer = 0;
-  uint64_t link_register = 0;  // of arm64; 0: it has been used for something else
+  uint64_t link_register = 0;  // arm64; 0: it has been used for something else
 };
 
 // Follows stacks from frame to frame, and remembers what is known of each address.
@@ -142,13 +142,13 @@ public:
   }
   bool is_over() const { return is_over_; }
 
-  // The stack of a goroutine that is at `at`; `stack` are its words from the stack pointer on.
-  // Whether it led to the root.
+  // Walks the stack of a goroutine that is at `at`; `stack` are its words from the stack
+  // pointer on. True if it led to the root.
   bool walk(const GoroutinePosition& at, Bytes stack, std::vector<StackCall>& calls) {
     return walk(frame_of(at), stack, calls);
   }
 
-  // Where a goroutine left its stack.
+  // The frame in which a goroutine left its stack.
   CodeFrame frame_of(const GoroutinePosition& at) {
     return {call_before(at.pc), at.stack_pointer, at.frame_pointer, at.link_register};
   }
@@ -189,13 +189,13 @@ public:
     }
   }
 
-  // Whether the last walk ended as it asked for a word of the stack, which ends at `high`,
-  // beyond those that it was given.
+  // True if the last walk ended because it asked for a word beyond those that it was given, of
+  // a stack that ends at `high`.
   bool asks_beyond(uint64_t high) const { return missing_word_ < high; }
 
-  // Whether a ucontext of Linux lies there, of a signal that is handled on a stack for that and
-  // interrupted Go code: flags, of which three are known, at 0; no link at 8; where that stack
-  // begins at 16; its size at 32; registers.
+  // True if a ucontext of Linux lies there, of a signal that is handled on a stack for that and
+  // interrupted Go code: flags, of which three are known, at 0; no link at 8; the beginning of
+  // that stack at 16; its size at 32; registers.
   template <class Word>
   bool has_context(uint64_t at, uint64_t pc_offset, const Word& word) {
     constexpr uint64_t kFlags = 7;
@@ -207,8 +207,8 @@ public:
            code_at(word(at + pc_offset).value_or(0)).rule.has_value();
   }
 
-  // What was interrupted by signals that a thread now handles, the last first. `stack` are the
-  // words from its stack pointer on.
+  // Frames that were interrupted by signals that a thread now handles, the last first. `stack`
+  // are the words from its stack pointer on.
   std::vector<CodeFrame> find_interrupted(uint64_t stack_pointer, Bytes stack) {
     auto word = [&](uint64_t address) {
       return load<uint64_t>(stack, address - stack_pointer);
@@ -291,7 +291,7 @@ private:
   // what goes to the stack of its thread: as if runtime.systemstack_switch were about to begin.
   uint64_t call_before(uint64_t pc) { return pc - (code_at(pc - 1).is_last ? 0 : 1); }
 
-  // What is known of an address.
+  // Cached facts about an address.
   struct Code {
     std::optional<UnwindRule> rule;
     bool is_last = false;  // a function begins behind it
@@ -319,11 +319,11 @@ private:
   }
 
   const GoRuntime& runtime_;
-  uint64_t end_ = UINT64_MAX;  // of CPU time
+  uint64_t end_ = UINT64_MAX;  // CPU time, in ns
   uint64_t steps_ = 0;         // since the clock was read
   bool is_over_ = false;
   std::unordered_map<uint64_t, Code> code_;
-  uint64_t missing_word_ = UINT64_MAX;  // that the last walk asked for; UINT64_MAX: none
+  uint64_t missing_word_ = UINT64_MAX;  // word that the last walk asked for; UINT64_MAX: none
 };
 
 // Keeps a stack that was found, and gives its number. None: there are too many.
@@ -380,7 +380,7 @@ public:
     return is_none ? std::optional<uint64_t>() : std::optional(list_size_);
   }
 
-  // As many goroutines as each of these stands for.
+  // Number of goroutines that each of these stands for.
   std::vector<double> counts_of(std::span<const Goroutine> some) const {
     std::vector<double> counts;
     for (const Goroutine& goroutine : some) {
@@ -398,7 +398,7 @@ private:
   // A goroutine of the batch that is being read.
   struct Look {
     uint64_t address = 0;
-    GoroutinePosition at;  // as it was at the last look
+    GoroutinePosition at;  // its state at the last look
   };
 
   // A goroutine of which no more than its g was read.
@@ -556,7 +556,8 @@ private:
     return read_threads();
   }
 
-  // Whether they are there. What is not there takes no memory, however much it says it is.
+  // Reads words; false if they are not there. Room is taken as they come, however many the list
+  // claims to have.
   Result<bool> read_words(uint64_t address, uint64_t count, std::vector<uint64_t>& words) {
     constexpr uint64_t kAtOnce = 64 << 10;
     words.clear();
@@ -692,7 +693,7 @@ private:
     return Ok{};
   }
 
-  // The same of a stack that reaches further than at the first look.
+  // Reads a stack that reaches further than the first look.
   Result<GoroutineStack> read_deep(const Look& look) {
     const GoroutinePosition& at = look.at;
     std::vector<std::byte> stack(
@@ -711,7 +712,7 @@ private:
     return state_of(walker_.walk(at, stack, calls_), stack.size(), at.high);
   }
 
-  // Of a stack that was walked, which ends at `high` and of which so many bytes were read.
+  // State of a stack that was walked, which ends at `high` and of which `size` bytes were read.
   GoroutineStack state_of(bool is_whole, uint64_t size, uint64_t high) const {
     if (is_whole)
       return GoroutineStack::kWhole;
@@ -758,14 +759,15 @@ private:
     return Ok{};
   }
 
-  // Of a program that stands still the stack of one that was running is read as well.
+  // A goroutine that was running has a stack as well if the program stands still.
   Result<> walk_running(Goroutine& goroutine) {
     std::vector<std::byte> g(layout_.size());
     auto read = read_at(goroutine.address, g);
     if (!read)
       return std::move(read).error();
     GoroutinePosition at = position_of(g, layout_);
-    // Where a goroutine left for the stack of the scheduler, to come back, is in its g.
+    // A goroutine that left for the stack of the scheduler, to come back, has its place in its
+    // g.
     CodeFrame frame = walker_.frame_of(at);
     if (!*read || !is_on_stack(at)) {
       auto interrupted = find_frame(goroutine.thread, at);
@@ -787,7 +789,7 @@ private:
     return Ok{};
   }
 
-  // Where the thread is on the stack of a goroutine, or was when a signal came.
+  // The frame in which a thread is on the stack of the goroutine, or was when a signal came.
   Result<std::optional<CodeFrame>> find_frame(uint32_t thread, const GoroutinePosition& at) {
     auto is_on = [&](const CodeFrame& frame) {
       return at.low < frame.stack_pointer && frame.stack_pointer <= at.high;
@@ -809,7 +811,7 @@ private:
     return found == interrupted.end() ? std::nullopt : std::optional(*found);
   }
 
-  // What lies between the addresses, as far as it is there.
+  // Reads the memory between the addresses, as far as it is there.
   Result<std::vector<std::byte>> read_stack(uint64_t begin, uint64_t end) {
     constexpr uint64_t kStep = 1024;
     std::vector<std::byte> stack;
@@ -921,7 +923,7 @@ private:
   std::vector<uint64_t> scratch_;
 };
 
-// What is read time and again, and where that has come to.
+// State that is kept from one reading to the next.
 struct Reading {
   GoRuntime runtime;
   proc::ReadMemory read_memory;

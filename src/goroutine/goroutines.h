@@ -19,7 +19,7 @@ namespace gosym {
 
 inline constexpr uint64_t kGoWord = 8;  // bytes of a pointer
 
-// How a goroutine's stack came out.
+// Result of walking a goroutine's stack.
 enum class GoroutineStack : uint8_t {
   kWhole,    // it leads to where the goroutine began
   kCut,      // it ends before, in code that nobody knows
@@ -29,7 +29,7 @@ enum class GoroutineStack : uint8_t {
 };
 
 struct Goroutine {
-  uint64_t address = 0;  // of its g
+  uint64_t address = 0;  // address of its g
   uint64_t number = 0;   // goid
   uint64_t parent = 0;   // the number of the one that made it; 0: unknown
   go::GoroutineStatus status{};
@@ -37,11 +37,11 @@ struct Goroutine {
   bool is_locked = false;   // to a thread
   // CLOCK_MONOTONIC in nanoseconds, when the collector first saw it wait; 0: it did not yet.
   uint64_t waits_since = 0;
-  uint64_t thread_address = 0;  // of its m; 0: it has none
+  uint64_t thread_address = 0;  // address of its m; 0: it has none
   uint32_t thread = 0;          // the id of that thread; 0: unknown
-  uint64_t created_at = 0;      // where the go statement returns to; 0: nowhere
+  uint64_t created_at = 0;      // return address of the go statement; 0: not known
   uint64_t start = 0;           // the function that it began with
-  uint64_t labels = 0;          // of runtime/pprof (runtime_layout.h); 0: none
+  uint64_t labels = 0;          // labels of runtime/pprof (runtime_layout.h); 0: none
   GoroutineStack stack_state{};
   // Addresses of calls, innermost first: one less than a return address.
   uint32_t stack = 0;  // number in Goroutines::stacks
@@ -53,33 +53,33 @@ struct Goroutines {
   std::vector<std::string> notes;  // what is not told, and why; each a clause
 };
 
-// Where a thread was.
+// Registers of a thread.
 struct ThreadRegisters {
   uint64_t pc = 0;
   uint64_t stack_pointer = 0;
   uint64_t frame_pointer = 0;
-  uint64_t link_register = 0;  // of arm64
+  uint64_t link_register = 0;  // arm64 only
 };
 
-// What the runtime of a program is like.
+// Facts about the runtime of a program that are needed to read its goroutines.
 struct GoRuntime {
-  std::vector<uint64_t> allgs;  // where runtime.allgs may be
+  std::vector<uint64_t> allgs;  // addresses where runtime.allgs may be
   go::GoroutineLayout layout;
-  // For the code at an address, of an instruction that a call is part of; none if nobody knows.
+  // Rule for the code at an address, which lies in a call instruction; none if it is not known.
   std::function<std::optional<UnwindRule>(uint64_t address)> find_rule;
-  // Whether a function begins at the address.
+  // True if a function begins at the address.
   std::function<bool(uint64_t address)> is_entry;
   uint16_t machine = EM_X86_64;  // EM_*
-  // Of a program that stands still, as in a core file: its threads by id. Then goroutines that
-  // run have a stack too.
+  // The threads of a program that stands still, as in a core file, by id. Then goroutines that
+  // were running have a stack too.
   std::map<uint32_t, ThreadRegisters> threads = {};
 };
 
 // A call of a stack.
 struct StackCall {
   uint64_t call = 0;        // an address of the instruction
-  uint64_t returns_to = 0;  // what lies on the stack; of the innermost the same as `call`
-  // Where that lies, in bytes from the stack pointer; UINT64_MAX: in a register.
+  uint64_t returns_to = 0;  // the word on the stack; for the innermost the same as `call`
+  // The place of that, in bytes from the stack pointer; UINT64_MAX: in a register.
   uint64_t place = 0;
 };
 
@@ -100,7 +100,7 @@ struct SomeGoroutines {
   uint64_t list_size = 0;      // of all, those that have ended included; 0: there is no list
   std::vector<double> counts;  // how many each of them stands for, itself included
   std::vector<Goroutine> all;  // those of them that live
-  uint64_t shortened = 0;      // of them: more of their stacks would take too much
+  uint64_t shortened = 0;      // stacks that were cut, as more of them would take too much
   std::span<const std::vector<StackCall>> stacks;  // by Goroutine::stack; until the next look
 };
 

@@ -126,7 +126,7 @@ private:
       return done;
     std::vector<LabelPlace> buckets;
     done = read_all(maps, [&](const LabelPlace& place, Bytes map) {
-      constexpr uint8_t kMaxLog = 6;  // of 64 labels there are 16 buckets
+      constexpr uint8_t kMaxLog = 6;  // 64 labels have 16 buckets
       uint8_t log = std::min(load<uint8_t>(map, kGoWord + 1).value_or(0), kMaxLog);
       uint64_t count = uint64_t{1} << log;
       add_buckets(place.set, word(map, 2 * kGoWord), count, buckets);

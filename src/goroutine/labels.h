@@ -13,11 +13,11 @@ struct GoroutineLabel {
   auto operator<=>(const GoroutineLabel&) const = default;
 };
 
-// How much is read.
+// Limits for reading labels.
 struct LabelLimits {
   uint64_t text = 4096;            // bytes of a key or value
-  uint64_t all_texts = 256 << 20;  // of a program that has so many none tells anything
-  size_t buckets = 1 << 20;        // of maps
+  uint64_t all_texts = 256 << 20;  // a program with more texts has no labels at all
+  size_t buckets = 1 << 20;        // buckets of maps
 };
 
 // The labels of goroutines (go/runtime_layout.h), by key; in the order of `all`. One that has

@@ -13,13 +13,13 @@ struct Chosen {
   double stands_for = 1;
 };
 
-// As many of so many as are wanted, each of an equal part of them; `random` out of [0, 1) tells
-// which of its part.
+// Chooses `wanted` of `size`, each from an equal part of them; `random` out of [0, 1) tells
+// which of its part. All if there are no more.
 std::vector<Chosen> choose_evenly(uint64_t size, uint64_t wanted, double random);
 
-// As many of some as there are numbers in `random`, out of [0, 1), each by chance as often as
-// it stands for more; it then stands for an equal part of what all of them stand for. All as
-// they are if that is enough.
+// Chooses as many of `some` as there are numbers in `random`, out of [0, 1). The chance of each
+// is in proportion to what it stands for; the chosen then stand for equal parts of what all
+// stand for. All as they are if that is enough.
 std::vector<Chosen> choose_by_weight(std::span<const Chosen> some,
                                      std::span<const double> random);
 

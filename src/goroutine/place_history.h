@@ -20,7 +20,7 @@ struct SeenGoroutine {
 struct PlaceHistory {
   std::vector<uint64_t> counts;   // at each look
   std::vector<uint64_t> arrived;  // since the look before; of the first look, all
-  uint64_t left = 0;              // that have ended, or wait elsewhere
+  uint64_t left = 0;              // goroutines that have ended, or wait elsewhere
 };
 
 enum class Growth : uint8_t {

@@ -72,7 +72,7 @@ public:
   Process(uint32_t pid, MemoryHelper& memory, FileHelper& files)
       : pid_(pid), memory_(memory), files_(files), read_memory_(memory.reader_of(pid)) {}
 
-  // Whether it runs Go code whose goroutines can be read.
+  // True if it runs Go code whose goroutines can be read.
   Result<bool> find_runtimes(uint64_t now) {
     ask_at_ = now + kAskAgainAfter;
     owners_.clear();
@@ -186,7 +186,7 @@ WallSampler::WallSampler(std::unique_ptr<Sampler> inner, const WallOptions& opti
 
 WallSampler::~WallSampler() = default;
 
-// Whether any process runs it, as far as it can have begun to.
+// Fails if no process runs Go code, unless one may begin to later.
 Result<> WallSampler::find_go_code() {
   bool is_found = may_begin_later_;
   std::string doubt;

@@ -12,7 +12,7 @@
 
 namespace gosym {
 
-// What goroutines of some processes do, waiting included: the event "wall".
+// The event "wall": what goroutines of some processes do, waiting included.
 struct WallOptions {
   std::vector<uint32_t> pids = {};
   uint64_t frequency = 97;  // looks a second, on average
@@ -74,7 +74,7 @@ private:
   void choose();
 
   std::unique_ptr<Sampler> inner_;  // null: none
-  bool may_begin_later_;            // as in the options
+  bool may_begin_later_;            // see WallOptions
   std::vector<EventType> events_;   // its own, then this
   MemoryHelper memory_{MemoryHelper::kPatienceOfRecording};
   FileHelper files_;

@@ -79,7 +79,7 @@ bool WallSamples::is_of_runtime(const Goroutine& goroutine,
              stack, [&](const StackCall& at) { return find_owner_(at.call).is_runtime; });
 }
 
-// As a recording has it: with the words that lead from one call to the next.
+// Stores the stack as a recording has it: with the words that lead from one call to the next.
 void WallSamples::set_stack(std::span<const StackCall> calls) {
   addresses_.clear();
   words_.clear();

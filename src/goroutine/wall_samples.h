@@ -44,7 +44,7 @@ private:
   FindOwner find_owner_;
   LookAtSome look_;
   uint64_t shortened_ = 0;
-  // Of the sample that is handed over.
+  // Parts of the sample that is handed over.
   std::vector<uint64_t> addresses_;
   std::vector<StackWord> words_;
   std::vector<Label> labels_;

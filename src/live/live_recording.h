@@ -32,7 +32,7 @@ public:
   LiveRecording(Options options, std::unique_ptr<Sampler> sampler, DebugFileOptions files);
   ~LiveRecording();
 
-  // As of the Recorder.
+  // See Recorder.
   Result<> start() { return recorder_.start(); }
 
   // Records in a thread of its own until the watch tells to stop, or stop() does. The watch is
@@ -51,9 +51,9 @@ public:
   // before reset() are left out, and those that the window has no longer. Without samples it is
   // empty.
   Result<NamedProfile> profile(uint64_t span);
-  // The same of all samples that no call of this has given, as far as the window has them.
+  // The profile of all samples that no call of this has given, as far as the window has them.
   Result<NamedProfile> new_samples();
-  // What was sampled up to now is left out of both.
+  // Leaves samples up to now out of both.
   void reset();
 
   // Writes the same as a recording.

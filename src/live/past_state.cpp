@@ -9,7 +9,7 @@ namespace {
 // More than programs have; those that map code all the time have any number.
 constexpr size_t kMaxKeptMaps = 4096;
 
-// What happened before `time` is no longer true.
+// Mappings from before `time` are no longer true.
 void forget_maps_before(std::vector<MapEvent>& maps, uint64_t time) {
   std::erase_if(maps, [&](const MapEvent& map) { return map.time < time; });
 }

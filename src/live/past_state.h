@@ -11,8 +11,8 @@
 
 namespace gosym {
 
-// What was so at a moment, as the events up to then tell it: what processes have mapped and
-// what their threads are called, which code of its own the kernel has, which cgroups there are.
+// State at a moment, as the events up to then tell it: mappings of processes and names of their
+// threads, code of the kernel's own, cgroups.
 // Events may come late, but each is of the time that it bears.
 //
 // A child's own mappings include what it has from its parent: so the recorder tells them.
@@ -23,7 +23,7 @@ public:
   // Processes for which this holds are forgotten.
   void forget(const std::function<bool(uint32_t pid)>& is_over);
 
-  // The same as events: of these processes, and of none.
+  // Appends the state as events: of these processes, and of none.
   void append_to(std::vector<Event>& events, const std::set<uint32_t>& pids) const;
 
   size_t process_count() const { return processes_.size(); }

@@ -72,7 +72,7 @@ raw::Recording RecordingWindow::take_new(const Images& has) {
   for (Samples& some : samples_)
     if (!std::exchange(some.is_taken, true))
       samples.push_back(&some);
-  // Of samples that are a little older than the counts before them none is left out.
+  // Samples that are a little older than the counts before them are not left out.
   uint64_t begin = std::max(begin_, taken_until_);
   if (!stats_.empty())
     taken_until_ = stats_.back().time;
@@ -102,7 +102,7 @@ raw::Recording RecordingWindow::make(uint64_t begin, const std::vector<const Sam
     recording.sample_chunks.push_back(some->chunk);
     if (has_older || some->first >= begin)
       continue;
-    // What was written here can be read.
+    // The chunk was written by this process, so it can be read.
     raw::StackTreeReader stacks;
     auto batch = raw::read_samples(some->chunk, stacks);
     recording.sample_chunks.back() = stored(encoded(from_time_on(*batch, begin), ++tree));
@@ -115,7 +115,8 @@ raw::Recording RecordingWindow::make(uint64_t begin, const std::vector<const Sam
   return recording;
 }
 
-// Of processes that have samples, and of parents, after which children are named.
+// Adds the events of processes that have samples, and of parents, after which children are
+// named.
 void RecordingWindow::add_events(const std::vector<const Samples*>& samples,
                                  raw::Recording& recording) const {
   std::set<uint32_t> pids;
@@ -128,7 +129,7 @@ void RecordingWindow::add_events(const std::vector<const Samples*>& samples,
   recording.events.insert(recording.events.end(), events_.begin(), events_.end());
 }
 
-// What was counted from then on, as often as it was.
+// Counts from `begin` on, as often as they were taken.
 std::vector<RecordingStats> RecordingWindow::counts_since(uint64_t begin) const {
   auto is_before = [&](const RecordingStats& stats) { return stats.time <= begin; };
   auto first = std::ranges::partition_point(stats_, is_before);
@@ -205,7 +206,7 @@ Result<> RecordingWindow::write_perf_map(const RecordedPerfMap& map) {
   return Ok{};
 }
 
-// Of a file that lacks a piece nothing is used.
+// An image that lacks a piece is of no use, so none of its pieces is kept.
 Result<> RecordingWindow::write_piece(const ImagePiece& piece) {
   std::lock_guard lock(mutex_);
   bool has_room = piece_bytes_ + piece.bytes.size() <= kMaxPieceBytes;

@@ -29,7 +29,7 @@ public:
   // window: that may go on meanwhile. Pieces of files that the caller has already are left out.
   using Images = std::set<ImageId>;
   raw::Recording since(uint64_t time, const Images& has = {}) const;
-  // The same of all samples that no call of this has given.
+  // The recording of all samples that no call of this has given.
   raw::Recording take_new(const Images& has = {});
 
   // Writes what since() has to a file, as raw::Writer does.
@@ -42,9 +42,9 @@ public:
     uint64_t samples = 0;
     uint64_t sample_bytes = 0;
     uint64_t events = 0;
-    uint64_t processes = 0;       // of which it is known what was before the window
-    uint64_t file_bytes = 0;      // of files that are kept
-    uint64_t missed_samples = 0;  // that went before take_new() gave them
+    uint64_t processes = 0;       // processes whose state before the window is known
+    uint64_t file_bytes = 0;      // bytes of files that are kept
+    uint64_t missed_samples = 0;  // samples that left the window before take_new() gave them
   };
   Size size() const;
 
@@ -95,7 +95,7 @@ private:
   std::deque<Samples> samples_;
   uint64_t sample_bytes_ = 0;
   std::vector<Event> events_;
-  PastState past_;  // what was before these
+  PastState past_;  // state before these
   std::vector<RecordedImage> images_;
   std::string kernel_symbols_;
   std::string vdso_;
@@ -106,7 +106,7 @@ private:
   };
   std::vector<Piece> pieces_;
   uint64_t piece_bytes_ = 0;
-  std::deque<RecordingStats> stats_;  // those of the window, and the last ones before it
+  std::deque<RecordingStats> stats_;  // of the window, and the last ones before it
 };
 
 }  // namespace gosym

@@ -49,7 +49,7 @@ std::optional<std::string> find_cgroup_mount(std::string_view mountinfo) {
 
 namespace {
 
-// Of a file system for cgroups where /proc/self/cgroup has a line "N:CONTROLLERS:PATH".
+// A file system for cgroups that has a line "N:CONTROLLERS:PATH" in /proc/self/cgroup.
 struct Hierarchy {
   std::string mount;
   std::string limit_file;
@@ -81,7 +81,7 @@ std::optional<Hierarchy> hierarchy_of(std::string_view line, std::string_view mo
   return std::nullopt;
 }
 
-// Of the cgroup and of those above it.
+// Least limit of the cgroup and of those above it.
 uint64_t least_limit(Hierarchy hierarchy) {
   constexpr size_t kMaxText = 4096;
   uint64_t least = UINT64_MAX;

@@ -16,7 +16,7 @@ struct Cgroup {
   std::string path;  // from the root of the hierarchy: "/system.slice/nginx.service"
 };
 
-// Where it is mounted, from the text of /proc/PID/mountinfo: the first file system of the type
+// Mount point, from the text of /proc/PID/mountinfo: the first file system of the type
 // "cgroup2" there. A line has
 //
 //   id parent major:minor root mount-point options optional-fields... - type source options
@@ -24,14 +24,14 @@ struct Cgroup {
 // and \040, \011, \012, \134 for space, tab, newline and backslash in paths.
 std::optional<std::string> find_cgroup_mount(std::string_view mountinfo);
 
-// The same for this process.
+// The mount point for this process.
 std::optional<std::string> cgroup_mount();
 
 // All that are there now, below the mount; none if there is no such hierarchy.
 std::vector<Cgroup> cgroups();
 
-// How much memory this process and others of its cgroup may take together, by the least limit
-// of its cgroup and of those above it, of v2 or v1; UINT64_MAX if there is none.
+// Memory in bytes that this process and others of its cgroup may take together, by the least
+// limit of its cgroup and of those above it, of v2 or v1; UINT64_MAX if there is none.
 uint64_t memory_limit();
 
 // The processes in a cgroup, by its directory, and in those below it.

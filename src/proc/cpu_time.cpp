@@ -29,7 +29,7 @@ std::optional<std::string> account(const std::string& path) {
   return text ? std::optional(*std::move(text)) : std::nullopt;
 }
 
-// What stands behind "cpuN".
+// Takes the numbers behind "cpuN".
 std::optional<uint64_t> idle_ticks(std::string_view numbers) {
   for (int i = 0; i < 3; i++)
     take_word(numbers);

@@ -12,8 +12,8 @@ namespace gosym::proc {
 // order and each once. An error says what is wrong with the text; an empty one is.
 Result<std::vector<uint32_t>> parse_cpu_list(std::string_view text);
 
-// Those that run, and those that may. None can be told: the first alone, which cannot be taken
-// away.
+// CPUs that run, and those that may. If they cannot be told: the first alone, which cannot be
+// taken away.
 std::vector<uint32_t> online_cpus();
 std::vector<uint32_t> possible_cpus();
 

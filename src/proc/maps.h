@@ -24,7 +24,7 @@ struct MapsEntry {
   uint64_t end = 0;  // first address after it
   bool is_executable = false;
   uint64_t file_offset = 0;
-  uint64_t device = 0;  // as st_dev of stat(2)
+  uint64_t device = 0;  // st_dev of stat(2)
   uint64_t inode = 0;
   std::string path;  // unescaped
 };

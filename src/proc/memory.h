@@ -24,9 +24,9 @@ using ReadMemory = std::function<Result<>(std::span<MemoryPiece> pieces)>;
 // microseconds of each other if no multiple of this is among their numbers.
 inline constexpr size_t kPiecesAtOnce = 1023;
 
-// Of a running process, by process_vm_readv(2), which neither stops nor signals it. It may take
-// for ever: record/memory_helper.h does it in a process that may be left behind. Gives 0, or
-// the errno of what makes that no piece can be read.
+// Reads a running process, by process_vm_readv(2), which neither stops nor signals it. It may
+// take for ever: record/memory_helper.h does it in a process that may be left behind. Gives 0,
+// or the errno because of which no piece can be read.
 int try_read_memory(uint32_t pid, std::span<MemoryPiece> pieces);
 Error memory_error(uint32_t pid, int error);
 

@@ -12,7 +12,7 @@ namespace gosym::proc {
 
 namespace {
 
-// Of the packages of Debian 12 the longest has 2 MiB.
+// The longest list of Debian 12 has 2 MiB.
 constexpr size_t kMaxList = 16 << 20;
 // The whole of Debian would have 200 MiB.
 constexpr size_t kMaxStatus = 256 << 20;

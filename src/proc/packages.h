@@ -4,7 +4,7 @@
 #include <set>
 #include <string>
 
-// What dpkg, the package manager of Debian and Ubuntu, knows of files.
+// Asks dpkg, the package manager of Debian and Ubuntu, about files.
 
 namespace gosym::proc {
 

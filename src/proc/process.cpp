@@ -150,7 +150,7 @@ Result<std::vector<MapsEntry>> mappings_of(uint32_t pid) {
 
 Result<std::string> maps_text_of(uint32_t pid) {
   auto text = read_file(fmt::format("/proc/{}/maps", pid), kMaxFileSize);
-  // That file is the first thread's, which may have ended before the others.
+  // /proc/PID/maps is the first thread's, which may have ended before the others.
   if (text && text->empty())
     for (uint32_t tid : thread_ids(pid))
       if (auto thread = read_file(fmt::format("/proc/{}/task/{}/maps", pid, tid), kMaxFileSize);

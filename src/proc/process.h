@@ -9,8 +9,8 @@
 #include "base/result.h"
 #include "proc/maps.h"
 
-// What /proc says of processes and threads. They come and go as they like, so none of these
-// functions fails because one is gone: it is then as if it had never been there.
+// Facts that /proc tells of processes and threads. They come and go as they like, so none of
+// these functions fails because one is gone: it is then as if it had never been there.
 
 namespace gosym::proc {
 
@@ -27,7 +27,7 @@ struct Status {
   char state = 0;
   uint32_t pid = 0;
   uint32_t user = 0;     // the effective one
-  uint32_t own_pid = 0;  // what it takes for its number itself
+  uint32_t own_pid = 0;  // its number in its own PID namespace
   uint64_t capabilities = 0;
   uint64_t seccomp = 0;
 };
@@ -35,16 +35,16 @@ struct Status {
 // An error names the line that is missing or malformed.
 Result<Status> parse_status(std::string_view text);
 
-// Of a process or a thread; none if there is none of that number.
+// Status of a process or a thread; none if there is none of that number.
 std::optional<Status> status_of(uint32_t pid);
 
-// When a process began, in nanoseconds of CLOCK_BOOTTIME: field 22 of /proc/PID/stat, in clock
-// ticks. Field 2, the name in parentheses, may hold any byte, so that fields are counted from
-// the last ")" on. None if it is gone or the text is of another form.
+// Time when a process began, in nanoseconds of CLOCK_BOOTTIME: field 22 of /proc/PID/stat, in
+// clock ticks. Field 2, the name in parentheses, may hold any byte, so that fields are counted
+// from the last ")" on. None if it is gone or the text is of another form.
 std::optional<uint64_t> parse_start_time(std::string_view stat, uint64_t ticks_per_second);
 std::optional<uint64_t> start_time_of(uint32_t pid);
 
-// Whether each thread of a process has ended, though its parent may not have noticed.
+// True if each thread of a process has ended, though its parent may not have noticed.
 bool has_ended(uint32_t pid);
 
 std::vector<uint32_t> process_ids();
@@ -59,7 +59,7 @@ std::optional<std::string> comm_of(uint32_t pid, uint32_t tid);
 // The mappings of a process; of a kernel thread and one that is gone, none. An error: they may
 // not be read.
 Result<std::vector<MapsEntry>> mappings_of(uint32_t pid);
-// The same as text.
+// The text of /proc/PID/maps, likewise.
 Result<std::string> maps_text_of(uint32_t pid);
 
 }  // namespace gosym::proc
