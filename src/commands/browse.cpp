@@ -152,7 +152,7 @@ namespace {
 
 constexpr uint64_t kFirstSamples = 4 << 20;  // bytes of them: what is read within half a second
 
-// Whether reading some of it first pays, and is possible: a pipe can be read but once.
+// True if reading a part first pays, and is possible: a pipe can be read but once.
 bool is_large_recording(const std::string& path) {
   constexpr uint64_t kLarge = 2 * kFirstSamples;
   auto file = MappedFile::open(path);
@@ -193,7 +193,7 @@ public:
   bool is_partial() const { return is_partial_; }
 
 private:
-  // What is wrong with it the second look tells, and that one waits for servers.
+  // Problems are told after the second look, which waits for servers.
   Result<LoadedProfile> load_first() const {
     ReportOptions options = options_;
     options.is_quiet = true;

@@ -6,16 +6,16 @@
 
 namespace gosym {
 
-// Whether `gosym report` can open the browser: standard input and output are a terminal that
-// can move its cursor. If it is none that is known it is told, and text is printed.
+// Tells if `gosym report` can open the browser: standard input and output are a terminal that
+// can move its cursor. If its type is not known that is told, and text is printed.
 enum class BrowserTerminal : uint8_t { kNone, kUnknown, kFound };
 BrowserTerminal browser_terminal();
 void tell_unknown_terminal();
 
-// Whether it can begin with this view. For --callers and the like text is the answer.
+// True if the browser can begin with this view. For --callers and the like text is the answer.
 bool is_browsed(View view);
 
-// What the browser begins with, as the options say.
+// State that the browser begins with, as the options say.
 browser::State initial_state(std::string_view title, const ViewOptions& view,
                              const Selection& selection);
 

@@ -19,7 +19,7 @@ namespace {
 
 constexpr uint64_t kMaxLocale = 4 << 20;  // bytes; it is 0.4 MB
 
-// As setlocale(3) chooses it.
+// Chooses the locale as setlocale(3) does.
 std::string_view wanted_locale() {
   for (const char* variable : {"LC_ALL", "LC_CTYPE", "LANG"})
     if (const char* value = std::getenv(variable); value && *value != '\0')

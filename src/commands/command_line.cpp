@@ -141,7 +141,7 @@ std::string check_choice(const std::vector<std::string>& choices, const std::str
   return fmt::format("'{}' is not one of {}", printable(text), joined(choices, ", "));
 }
 
-// What the library gives a flag for its value.
+// The value that the library gives a flag.
 constexpr std::string_view kFlagValue = "true";
 
 void add_flag(CLI::Option& added, bool takes_value) {
@@ -206,8 +206,8 @@ std::string find_conflict(const CLI::App& app, const Command& command) {
   return {};
 }
 
-// How many letters have to be put in, left out, changed or swapped with the next one to make
-// one word of the other.
+// Number of letters that have to be put in, left out, changed or swapped with the next one to
+// make one word of the other.
 size_t distance(std::string_view from, std::string_view to) {
   std::vector<std::vector<size_t>> least(from.size() + 1, std::vector<size_t>(to.size() + 1));
   for (size_t i = 0; i <= from.size(); i++)
@@ -230,7 +230,7 @@ std::string closest(std::string_view word, std::span<const std::string> names) {
   constexpr size_t kLongestName = 64;  // of options, by far
   if (word.size() > kLongestName)
     return {};
-  // Of five letters, two others are another word.
+  // In a word of five letters, two other letters make another word.
   size_t limit = word.size() - std::min(word.size(), word.find_first_not_of('-')) < 6 ? 1 : 2;
   std::string found;
   for (const std::string& name : names)
@@ -253,7 +253,7 @@ std::vector<std::string> long_options(const Command& command) {
   return names;
 }
 
-// Of "--callrs=main": "--callers".
+// The option that comes closest: "--callers" for "--callrs=main".
 std::string closest_option(std::string_view word, const Command& command) {
   return word.starts_with("--") ? closest(word.substr(0, word.find('=')), long_options(command))
                                 : std::string();
@@ -347,8 +347,8 @@ bool is_number_list(std::string_view word) {
   return !word.empty() && word.find_first_not_of("0123456789,") == word.npos;
 }
 
-// Where the words of a command of its own begin: behind "--", or at the first that is no option
-// nor a value of one.
+// Index at which the words of a command of its own begin: behind "--", or at the first that is
+// no option nor a value of one.
 size_t find_words(const Command& command, const std::vector<std::string>& line) {
   size_t at = 1;
   while (at < line.size() && line[at] != "--" && line[at].size() > 1 && line[at][0] == '-') {

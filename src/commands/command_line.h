@@ -20,7 +20,7 @@ using Check = std::function<std::string(const std::string&)>;
 // Takes one value of an option. A flag is given the empty text.
 using Setter = std::function<void(const std::string&)>;
 
-// How an option takes its values.
+// Ways in which an option takes its values.
 enum class Values : uint8_t {
   kOne,        // one, the last that is given
   kEach,       // one each time it is given
@@ -64,7 +64,7 @@ struct Command {
       {};  // what stands behind the name in "Usage:"; empty: made of the options
   std::vector<OptionGroup> groups = {};
   std::string examples = {};  // lines, indented by two
-  // Where the words go that follow "--", or from the first on that is no option: a command of
+  // Receives the words that follow "--", or from the first on that is no option: a command of
   // its own, options included. Null: there are none.
   std::vector<std::string>* words = nullptr;
   // Changes the words behind the name before they are understood, if there is such a function.
@@ -83,8 +83,8 @@ struct Program {
   std::vector<ForeignWord> foreign_commands = {};  // "script", "gosym report --folded"
 };
 
-// What was asked for: a command to run, or, where that is null, the exit status of what is
-// done: --help, --version or --licenses has been printed, or what is wrong has been said.
+// Result of a command line: a command to run, or, if that is null, the exit status of what is
+// done: --help, --version or --licenses has been printed, or an error has been told.
 struct CommandLine {
   const Command* command = nullptr;
   int status = 0;
@@ -97,7 +97,7 @@ CommandLine parse_command_line(const Program& program, int argc, char** argv);
 Setter into(bool& flag);
 Setter into(std::string& text);
 Setter into(std::vector<std::string>& texts);
-// Of text that a check has found to be a number that fits.
+// For text that a check has found to be a number that fits.
 Setter into(size_t& number);
 Setter into(std::optional<uint32_t>& number);
 Setter into(std::vector<uint32_t>& numbers);

@@ -23,8 +23,8 @@ namespace gosym {
 
 namespace {
 
-// What the command line of `gosym diff` says. `report` has what both sides have in common; its
-// inputs are all files that stand before "--".
+// The command line of `gosym diff`. `report` has what both sides have in common; its inputs are
+// all files that stand before "--".
 struct DiffOptions {
   ReportOptions report;
   std::vector<std::string> after = {};
@@ -175,7 +175,7 @@ Difference compare(const ComparedProfile& before, const ComparedProfile& after,
   return difference(before, after, options);
 }
 
-// Whether something became dearer by more than --fail-above allows: the whole, or what has at
+// True if something became dearer by more than --fail-above allows: the whole, or what has at
 // least a hundredth of it.
 Result<bool> is_failure(const Difference& difference, const std::string& fail_above) {
   if (fail_above.empty())
@@ -298,7 +298,7 @@ Result<int> run_diff(DiffOptions& options) {
   return *is_too_dear ? kFailure : kSuccess;
 }
 
-// Of the options of `report` those that a comparison has, too.
+// Keeps those options of `report` that a comparison has, too.
 OptionGroup only(OptionGroup group, std::initializer_list<std::string_view> names) {
   auto has = [&](std::string_view option) {
     return std::ranges::any_of(names, [&](std::string_view name) {

@@ -40,7 +40,7 @@ void print_row(std::string_view name, std::string_view value) {
   print(stdout, "{:<24}{}\n", name, value);
 }
 
-// The same one helps against most of what is missing: each is told once.
+// Remedies that were told: one helps against most of what is missing, and is told once.
 using Remedies = std::set<std::string>;
 
 void print_no(std::string_view name, std::string_view reason, std::string_view remedy,
@@ -149,7 +149,7 @@ void print_sampler(std::string_view name, const Result<std::unique_ptr<Sampler>>
                               (*sampler)->sees_kernel() ? "" : ", without the kernel's code"));
 }
 
-// Where nothing can be sampled by BPF there is one reason for both.
+// If nothing can be sampled by BPF the reason has been told already.
 void print_off_cpu(const Result<std::unique_ptr<Sampler>>& bpf, Keeper& keeper,
                    Remedies& told) {
   constexpr std::string_view kName = "waiting, by BPF";
@@ -162,7 +162,7 @@ void print_off_cpu(const Result<std::unique_ptr<Sampler>>& bpf, Keeper& keeper,
     print_no(kName, waits.error().message(), waits.error().hint(), told);
 }
 
-// Whether the system lets anybody read another's memory: no filter of system calls forbids it.
+// True if the system lets anybody read another's memory: no filter of system calls forbids it.
 bool can_read_memory() {
   uint64_t word = 1;
   uint64_t copy = 0;
@@ -218,7 +218,7 @@ bool may_read_mappings() {
       proc::process_ids(), [&](uint32_t pid) { return is_of_other(pid) && is_readable(pid); });
 }
 
-// Those of a user namespace count for what belongs to it.
+// Capabilities of a user namespace count for what belongs to it.
 std::string lack_of(std::string_view capabilities) {
   return is_first_user_namespace() ? fmt::format("it takes {}", capabilities)
                                    : "not in the initial user namespace";

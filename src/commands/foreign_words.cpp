@@ -57,7 +57,7 @@ constexpr SameOption kSameOptions[] = {
     {"--raw-trace", ""},
 };
 
-// Of perf's `-g` it is the order of the calls that matters. None: it is no kind of perf's.
+// The order of calls is what matters of perf's `-g`. None: the word is no kind of perf's.
 std::optional<std::vector<std::string>> tree_of_call_graph(std::string_view kind) {
   static constexpr std::string_view kKinds[] = {"graph",  "flat",   "fractal",
                                                 "folded", "caller", "callee"};
@@ -69,7 +69,8 @@ std::optional<std::vector<std::string>> tree_of_call_graph(std::string_view kind
   return std::vector<std::string>{kind.find("callee") != kind.npos ? "--inverted" : "--tree"};
 }
 
-// What the word is here; the next one is taken too if it belongs to it, as in "-g caller".
+// Options that a word means here; the next one is taken too if it belongs to it, as in "-g
+// caller".
 std::vector<std::string> understood(const std::string& word, const std::string* next,
                                     bool& takes_next) {
   size_t equals = word.find('=');
@@ -233,7 +234,8 @@ void understand_annotate_words(std::vector<std::string>& line) {
     line.push_back(*symbol);
   if (auto syntax = take_value(line, "-M", "--disassembler-style"))
     line.push_back("--syntax=" + *syntax);
-  // What is always so: text, with source lines where there are some, and full paths.
+  // Drops options for what is always so: text, with source lines where there are some, and full
+  // paths.
   std::erase_if(line, [](const std::string& word) {
     static constexpr std::string_view kAlwaysSo[] = {"--stdio", "--stdio2", "-l",
                                                      "-P",      "-n",       "-f"};

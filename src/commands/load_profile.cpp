@@ -51,7 +51,8 @@ Result<const RecordedEvent*> choose_event(const std::vector<RecordedEvent>& even
   return &events.front();
 }
 
-// Of --by time: what was asked for, or one that makes some twenty; 0: time is not asked for.
+// Step for --by time, in ns: the given one, or one that makes some twenty; 0: time is not asked
+// for.
 uint64_t time_step(const ViewOptions& view, uint64_t duration) {
   constexpr uint64_t kSteps = 20;
   auto by = std::ranges::find(view.by, Dimension::Kind::kTime, &Dimension::kind);
@@ -60,7 +61,7 @@ uint64_t time_step(const ViewOptions& view, uint64_t duration) {
   return round_step(duration, kSteps);
 }
 
-// What is made of the samples of each recording.
+// Treatment of the samples of each recording.
 struct Wanted {
   Filter filter;  // times count from the begin of the first recording
   GroupBy group_by;
@@ -240,7 +241,7 @@ uint64_t duration_of(const std::vector<NamedRecording>& recordings, bool is_alig
   return duration;
 }
 
-// Of all of them, one after the other.
+// Sum for all recordings, one after the other.
 uint64_t recorded_duration(const std::vector<NamedRecording>& recordings) {
   uint64_t duration = 0;
   for (const NamedRecording& one : recordings)
@@ -248,7 +249,8 @@ uint64_t recorded_duration(const std::vector<NamedRecording>& recordings) {
   return duration;
 }
 
-// What they do not know: times, unless it is one page, and addresses, if it is any.
+// Refuses options for facts that profiles of others do not have: times, unless it is one page,
+// and addresses, if it is any.
 Result<> check_read(const ReadProfile& one, size_t count, const ReportOptions& options) {
   auto is_by = [&](Dimension::Kind kind) {
     return std::ranges::find(options.view.by, kind, &Dimension::kind) != options.view.by.end();
@@ -393,7 +395,7 @@ void note_unchecked(const Profile& profile, NamedRecording& one) {
       joined(names, ", "));
 }
 
-// Of recordings, whose samples are counted now.
+// Counts the samples of recordings.
 Result<NamedProfile> count_samples(std::vector<NamedRecording>& recordings, Wanted wanted,
                                    const ReportOptions& options,
                                    const DebugFileOptions& files) {
@@ -462,8 +464,8 @@ Result<LoadedProfile> load_profile(const ReportOptions& options, const Format& f
                    .memory = inputs->memory_left(),
                    .is_aligned = options.is_aligned};
   double share = keep_first_samples(recordings, options.most_samples);
-  // Of recordings equal samples are counted first, as far as the output tells them apart, and
-  // then named; what others wrote is counted and mostly named.
+  // Equal samples of recordings are counted first, as far as the output tells them apart, and
+  // then named. Profiles of others are counted and mostly named already.
   auto named = profiles.empty() ? count_samples(recordings, wanted, options, files)
                                 : join_read(profiles, wanted, options, files);
   if (!named)
@@ -480,7 +482,7 @@ Result<LoadedProfile> load_profile(const ReportOptions& options, const Format& f
          "--html --idle keeps them");
   if (format.is_for_people && !options.has_idle && !options.is_compared)
     leave_out_idle_threads(profile);
-  // What is selected by names is left in the profile itself, so that all outputs agree.
+  // A selection by names is left in the profile itself, so that all outputs agree.
   if (!options.keeps_wrappers)
     hide_wrappers(profile);
   if (!options.has_creators)

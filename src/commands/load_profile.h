@@ -15,7 +15,8 @@ struct LoadedProfile {
   Profile profile;
   SymbolizerReport symbols;
   HeldFiles held;  // files that the recordings have kept
-  // Of the samples, by size: less than 1 if not all were to be read (most_samples).
+  // Share of the samples that was read, by size: less than 1 if not all were to be read
+  // (most_samples).
   double share = 1;
 };
 
@@ -24,10 +25,10 @@ struct LoadedProfile {
 Result<LoadedProfile> load_profile(const ReportOptions& options, const Format& format,
                                    const DebugFileOptions& files);
 
-// Who is told apart, though the stacks are equal, by a view of a profile of so many
-// nanoseconds.
+// Attributes (thread, CPU, time step, ...) that this view needs kept separate where stacks are
+// equal. `duration` is in ns.
 GroupBy group_by_of(const ViewOptions& view, uint64_t duration);
-// The same for the browser: by all that it can choose by.
+// The attributes that the browser can choose by.
 GroupBy group_by_for_browser(uint64_t duration);
 
 }  // namespace gosym

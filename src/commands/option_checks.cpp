@@ -8,7 +8,7 @@ namespace gosym {
 
 Check check_id(const char* kind) {
   return [kind](const std::string& text) -> std::string {
-    // What "$(pidof server)" leaves where there is none: nothing, or the next option.
+    // "$(pidof server)" leaves nothing if there is no server, or the next option in its place.
     if (text.empty() || text.starts_with('-'))
       return fmt::format("no {} id: is the program running?", kind);
     auto id = parse_decimal(text);

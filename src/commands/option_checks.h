@@ -8,19 +8,20 @@
 
 namespace gosym {
 
-// Of the id of a "process" or a "thread".
+// Checks the id of a "process" or a "thread".
 Check check_id(const char* kind);
 
-// Of the id of a process or the name of its program.
+// Checks the id of a process or the name of its program.
 std::string check_process(const std::string& text);
 
-// Of a time from one look to the next: a duration, and none that would leave no time between.
+// Checks a time from one look to the next: a duration, and none that would leave no time
+// between.
 std::string check_interval(const std::string& text);
 
-// Of a number from 0 on.
+// Checks a number from 0 on.
 std::string check_count(const std::string& text);
 
-// Of what may not be empty: an empty variable of a script is not the absence of the option.
+// Refuses an empty text: an empty variable of a script is not the absence of the option.
 std::string check_given(const std::string& text);
 
 }  // namespace gosym

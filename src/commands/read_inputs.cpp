@@ -46,9 +46,9 @@ Error with_reason(Error error, const std::string& path) {
   return error;
 }
 
-// What the profile in a file may take in memory for the size of it: a few bytes that were made
-// for it could ask for any amount. Names of folded text are written out each time, and gzip
-// makes a fifth of a pprof file.
+// Memory that the profile in a file may take for its size: a few bytes that were made for it
+// could ask for any amount. Names of folded text are written out each time, and gzip makes a
+// fifth of a pprof file.
 uint64_t for_profile(InputKind kind, std::string_view begin, uint64_t size) {
   constexpr uint64_t kPlain = 8;
   constexpr uint64_t kPacked = 16;
@@ -118,7 +118,8 @@ Result<perf_data::ReadFile> read_recording(const std::string& path, std::string_
                          beside(path));
 }
 
-// As much of a profile of others as may be read, and one byte that says that it has more.
+// Bytes of another program's profile that are read: as many as are allowed, and one that shows
+// that it has more.
 uint64_t limit_of_stream(std::string_view begin) {
   if (perf_data::is_perf_data(begin))
     return UINT64_MAX;

@@ -31,7 +31,7 @@ struct ReadProfile {
 struct Inputs {
   std::vector<NamedRecording> recordings = {};
   std::vector<ReadProfile> profiles = {};
-  // What they may all take together in memory, and what is left of it: raw::memory_budget() of
+  // Memory in bytes that all may take together, and what is left of it: raw::memory_budget() of
   // the size of recordings, and of profiles 256 MiB and for_profile() of each.
   uint64_t size = 0;
   uint64_t for_profiles = 0;

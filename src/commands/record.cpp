@@ -100,7 +100,7 @@ void print_summary(const Recorder::Summary& summary, const RecordOptions& option
           options.output == kDefaultOutput ? "" : shell_quoted(as_operand(options.output)));
 }
 
-// Who did not ask for the end shall know why it came.
+// Says why recording stopped unless the user stopped it.
 void tell_stop(Stop stop, const RecordOptions& options) {
   if (stop == Stop::kParentGone)
     warn(options,
@@ -122,8 +122,8 @@ Result<int> record(const RecordOptions& options) {
   // First of all: if the parent ends before it is watched, its number may be another's.
   UniqueFd parent = open_parent();
 
-  // What to record and how, then whom. All that the user may have got wrong is found before
-  // anything is written; a command is started, and held before its first instruction.
+  // Choose what to record and how, then whom. All that the user may have got wrong is found
+  // before anything is written; a command is started, and held before its first instruction.
   Keeper keeper;
   auto plan = make_plan(options);
   if (!plan)
@@ -171,8 +171,7 @@ Result<int> record(const RecordOptions& options) {
   if (plan->max_size != 0)
     watch->stop_at_size(plan->max_size);
 
-  // Where recording fails from here on, what was written is kept, and the command not left
-  // alone.
+  // If recording fails from here on, what was written is kept, and the command not left alone.
   auto stop = record_until_stopped(recorder, *watch, options);
   if (!stop)
     return give_up(std::move(stop).error(), command, *watch, options);

@@ -4,14 +4,14 @@
 #include "record/recorder.h"
 #include "record/watch.h"
 
-// What commands that record say beside their answer, on standard error.
+// Messages of commands that record, on standard error.
 
 namespace gosym {
 
 void tell_start(const Sampler& sampler, const RecordingInfo& info,
                 const RecordOptions& options);
 
-// What was lost or is missing, once the recording is finished.
+// Tells what was lost or is missing, once the recording is finished.
 void print_warnings(const Recorder::Summary& summary, Stop stop, const RecordingInfo& info,
                     const RecordOptions& options);
 

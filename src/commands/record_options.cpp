@@ -110,7 +110,7 @@ Result<> check_threshold(std::string_view text, uint64_t threshold) {
   return usage_error(fmt::format("'{}' is longer than a second", printable(text)));
 }
 
-// As perf has it behind the name of an event, between slashes: "period=100".
+// Parses a term that perf allows behind the name of an event, between slashes: "period=100".
 Result<> set_own_rate(std::string_view term, const RecordOptions& options, EventType& event) {
   size_t equals = term.find('=');
   std::string_view key = term.substr(0, equals);
@@ -154,7 +154,7 @@ Result<> set_events(const RecordOptions& options, SamplerOptions& sampler) {
   return Ok{};
 }
 
-// What --off-cpu adds to the events that are sampled: without others to CPU time.
+// Adds --off-cpu to the events that are sampled: without others to CPU time.
 Result<> add_off_cpu(const std::string& text, SamplerOptions& sampler) {
   uint64_t threshold = kDefaultWaitThreshold;
   if (!text.empty()) {

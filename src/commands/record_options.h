@@ -16,7 +16,7 @@ namespace gosym {
 
 inline constexpr const char* kDefaultOutput = "cpu.raw";
 
-// What the command line of `gosym record` says, as it says it.
+// The command line of `gosym record`, as it was given.
 struct RecordOptions {
   std::vector<std::string> processes;  // by number or by name
   std::vector<std::string> comms;      // by name
@@ -81,7 +81,7 @@ Result<RecordPlan> make_plan(const RecordOptions& options);
 
 std::vector<OptionGroup> record_options(RecordOptions& options);
 
-// What other commands that record have of them.
+// Options of these that other commands which record have.
 OptionGroup target_options(RecordOptions& options);
 OptionGroup sampling_options(RecordOptions& options);
 Option duration_option(RecordOptions& options);

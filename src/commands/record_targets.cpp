@@ -26,15 +26,15 @@ Result<> add_process(uint32_t pid, Targets& targets) {
   auto process = open_process(pid);
   if (!process)
     return std::move(process).error();
-  // Who has no more rights than his own is told by the sampler which he lacks.
+  // Without further rights the sampler tells which are missing.
   if (has_rights_of_file() && !may_look_into(pid))
     return no_permission(fmt::format("process {}", pid));
   targets.processes.push_back(*std::move(process));
   return Ok{};
 }
 
-// Those that were found, but such as have ended since or are not the user's. `which` is, say,
-// "named 'nginx'".
+// Adds the processes that were found, but for those that have ended since or are not the
+// user's. `which` is, say, "named 'nginx'".
 Result<> add_found(const std::string& which, const std::vector<uint32_t>& found,
                    const RecordOptions& options, Targets& targets) {
   std::vector<std::string> added;
@@ -93,7 +93,7 @@ Result<> start_command(const RecordOptions& options, Targets& targets) {
                                          : STDOUT_FILENO;
   auto held = HeldCommand::start(options.command, output);
   if (!held) {
-    // As --off-cpu takes no value but behind its =, the next word is the command's.
+    // --off-cpu takes no value but behind its =, so the next word is the command's.
     const std::string& word = options.command.front();
     bool is_threshold = options.off_cpu && options.off_cpu->empty() && parse_duration(word);
     Error error = std::move(held).error();

@@ -14,7 +14,7 @@
 
 namespace gosym {
 
-// What is to be sampled, and how its end is noticed.
+// Processes to sample, and descriptors that tell their end.
 struct Targets {
   Scope scope;
   std::vector<UniqueFd> processes;  // readable once one has ended; but a command's
@@ -25,12 +25,12 @@ struct Targets {
 // plan.
 Result<Targets> open_targets(const RecordOptions& options, const Scope& scope);
 
-// What libbpf itself says is told only if it is asked for.
+// Messages of libbpf itself are told only if they are asked for.
 Result<std::unique_ptr<Sampler>> open_sampler(const RecordPlan& plan,
                                               const RecordOptions& options, Keeper& keeper);
 
-// From here on signals are ours, and end what is there of a recording in order; before, one
-// ends us while an output waits for its reader. `parent` is who started us.
+// Signals are ours from here on, and end what is there of a recording in order; before, one
+// ends us while an output waits for its reader. `parent` is the process that started us.
 Result<Watch> open_watch(UniqueFd parent, Targets& targets);
 
 // Gives up all rights, once all is open: the keeper is started, which keeps those to sample,

@@ -108,7 +108,7 @@ void keep_freed_memory() {
   mallopt(M_TRIM_THRESHOLD, kNever);
 }
 
-// What cannot be done is told before anything is read.
+// Options that contradict each other are refused before anything is read.
 Result<> check_options(const ReportOptions& options, const Format& format) {
   if (options.has_needs && !has_needs(format.name))
     return errorf("--needs: a list of files is text, csv, md or json, not {}", format.name)
@@ -150,7 +150,7 @@ Result<> find_function(const Profile& profile, std::optional<FunctionChoice>& fu
       .with_exit_status(kNoTarget);
 }
 
-// Of --by label:KEY: a slip would show one row, "(none)".
+// Checks --by label:KEY: a slip would show one row, "(none)".
 Result<> check_labels(const Profile& profile, const ReportOptions& options) {
   std::set<std::string_view> keys;
   for (const std::vector<ProfileLabel>& set : profile.label_sets)
@@ -186,7 +186,7 @@ Result<int> write_needs(const LoadedProfile& loaded, const ReportOptions& option
   return is_partial(loaded.recordings, loaded.profile.stats, options) ? kPartial : kSuccess;
 }
 
-// As perf does: on a terminal, unless it is to be text.
+// The browser is for a terminal, unless it is to be text, as in perf.
 bool wants_browser(const ReportOptions& options) {
   return is_browsed(options.view.view) && options.format == "text" && options.output == "-" &&
          !options.is_stdio && !options.has_needs && !options.is_verbose &&

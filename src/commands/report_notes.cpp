@@ -89,7 +89,7 @@ std::vector<std::string> damage_of(const NamedRecording& one) {
   };
   bool has_end = recording.end_time != 0;
   std::string size = human_size(recording.file_size);
-  // How much was to come is not known of a file without its end.
+  // A file without its end does not tell how much was to come.
   if (recording.damaged_bytes > 0 && has_end)
     add(fmt::format("{} of {} damaged, {:.1f} % recovered", human_size(recording.damaged_bytes),
                     size, recovered_percent(recording)));

@@ -6,7 +6,7 @@
 #include "profile/profile.h"
 #include "symbolize/symbolizer.h"
 
-// What `gosym report` says beside the report, on standard error.
+// Messages of `gosym report` beside the report, on standard error.
 
 namespace gosym {
 
@@ -30,7 +30,7 @@ void tell_loss(const RecordingStats& stats, const ReportOptions& options);
 // The files that have no symbols, and why.
 void tell_problems(const SymbolizerReport& symbols, const ReportOptions& options);
 
-// What --verbose asks for.
+// Tells what --verbose asks for.
 void tell_details(const std::vector<NamedRecording>& recordings, const Profile& profile,
                   const SymbolizerReport& symbols);
 

@@ -36,7 +36,7 @@ std::string check_pattern(const std::string& text) {
   return pattern ? std::string() : pattern.error().message();
 }
 
-// Of text that check_pattern() has found to be one.
+// For text that check_pattern() has found to be a pattern.
 template <class T>
 Setter into_patterns(std::vector<T>& patterns) {
   return [&patterns](const std::string& text) { patterns.push_back(*Pattern::parse(text)); };
@@ -70,7 +70,7 @@ std::string check_depth(const std::string& text) {
              : fmt::format("'{}' is not a depth", printable(text));
 }
 
-// What perf sorts by are keys here.
+// Keys that perf sorts by are keys of --by here.
 std::string check_sort(const std::string& text) {
   if (text == "self" || text == "total" || text == "name")
     return {};

@@ -16,7 +16,7 @@
 
 namespace gosym {
 
-// What the command line of `gosym report` says.
+// The command line of `gosym report`.
 struct ReportOptions {
   std::vector<std::string> inputs = {};  // recordings, and directories of them
   std::string format = "text";
@@ -32,7 +32,7 @@ struct ReportOptions {
   bool is_browsed = false;
   // For a first look: so many bytes of the samples of each recording are read.
   uint64_t most_samples = UINT64_MAX;
-  // Of a page that compares, what is read of it; none: it is refused.
+  // The side of a page that compares which is read; none: such a page is refused.
   std::optional<Side> side;
   // For a comparison: steps of time are told apart, as view/difference.h wants them.
   bool is_compared = false;
@@ -65,7 +65,7 @@ inline constexpr size_t kMaxDimensions = 3;  // of --by
 
 std::vector<OptionGroup> report_options(ReportOptions& options);
 
-// What other commands that show a profile have of them.
+// Options of these that other commands which show a profile have.
 OptionGroup view_options(ViewOptions& options);
 // An error of usage.
 Result<> check_view(const ViewOptions& view);

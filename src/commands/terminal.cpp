@@ -27,7 +27,7 @@ size_t number_in(const char* name) {
   return static_cast<size_t>(std::max(0, std::atoi(environment(name).c_str())));
 }
 
-// As much of it as is read.
+// Writes as much of it as is read.
 void write_all(int fd, std::string_view text) {
   while (!text.empty()) {
     ssize_t written = write(fd, text.data(), text.size());
@@ -107,6 +107,7 @@ Screen standard_output(ColourMode mode) {
 
 bool show_in_pager(std::string_view text, const Screen& screen) {
   auto lines = static_cast<size_t>(std::ranges::count(text, '\n'));
+  // An empty variable, or "cat", is the wish for no pager, as in git.
   std::string command = pager_command();
   if (screen.height == SIZE_MAX || lines < screen.height || command.empty() ||
       command == "cat" || environment("TERM") == "dumb")
@@ -121,7 +122,7 @@ bool show_in_pager(std::string_view text, const Screen& screen) {
   int status = wait_for_pager(*std::move(pager));
   std::signal(SIGINT, on_interrupt);
   std::signal(SIGPIPE, on_closed_pipe);
-  // As the shell says that a command is not there, or cannot be executed.
+  // Exit statuses by which the shell says that a command is not there, or cannot be executed.
   return WIFEXITED(status) && WEXITSTATUS(status) != kNotFound &&
          WEXITSTATUS(status) != kNotExecutable;
 }

@@ -14,11 +14,11 @@ enum class ColourMode : uint8_t { kAuto, kAlways, kNever };
 Option colour_option(ColourMode& mode);
 Option pager_option(bool& has_pager);
 
-// Whether the terminal is to have colours: by kAuto, unless NO_COLOR is set.
+// True if the terminal is to have colours: by kAuto, unless NO_COLOR is set.
 bool wants_colour(ColourMode mode);
 
-// What standard output is: the size of the terminal, or no limits. Colours as the mode says; by
-// kAuto on a terminal that has them and is to have them.
+// Screen for standard output: the size of the terminal, or no limits. Colours as the mode says;
+// by kAuto on a terminal that has them and is to have them.
 Screen standard_output(ColourMode mode);
 
 // Replaces the line of progress on standard error, if that is a terminal; "" erases it.

@@ -32,7 +32,7 @@ namespace gosym {
 
 namespace {
 
-// What the command line of `gosym top` says.
+// The command line of `gosym top`.
 struct TopOptions {
   RecordOptions record;
   ViewOptions view;
@@ -68,7 +68,7 @@ Result<uint64_t> parse_time(const char* option, const std::string& text) {
 
 Result<TopPlan> make_top_plan(TopOptions& options) {
   RecordOptions& record = options.record;
-  // As top(1), it shows everything unless it is told what.
+  // Shows everything unless it is told what, as top(1) does.
   record.is_system_wide |= !record.has_processes() && record.command.empty();
   auto plan = make_plan(record);
   if (!plan)
@@ -101,7 +101,7 @@ public:
   Profiles(LiveRecording& recording, const TopOptions& options, const TopPlan& plan)
       : recording_(recording), options_(options), plan_(plan) {}
 
-  // What there is at a time of CLOCK_MONOTONIC, or at the end if that comes before. Null: there
+  // The profile at a time of CLOCK_MONOTONIC, or at the end if that comes before. Null: there
   // is none behind the last. Valid until the next call.
   Result<Profile*> next(uint64_t time) {
     if (is_last())
@@ -230,7 +230,7 @@ Result<> show(LiveRecording& recording, const TopOptions& options, const TopPlan
   return shown;
 }
 
-// What is accumulated is not told apart by time.
+// An accumulated profile is not told apart by time.
 GroupBy group_by_of_top(const TopOptions& options, const TopPlan& plan) {
   if (!is_shown_in_browser(options))
     return group_by_of(options.view, plan.window_ns);
@@ -273,8 +273,8 @@ Result<int> top(TopOptions& options) {
   auto watch = open_watch(std::move(parent), *targets);
   if (!watch)
     return std::move(watch).error();
-  // As for `record`: before it looks at anything of others. But it names functions itself, by
-  // files that may lie anywhere.
+  // Confined as `record` is, before it looks at anything of others. But it names functions
+  // itself, by files that may lie anywhere.
   std::vector<std::string> written = {"."};
   if (!options.save.empty())
     written.push_back(options.save.find('/') == options.save.npos

@@ -102,7 +102,7 @@ public:
   }
 
 private:
-  // Those with fewer calls come first.
+  // Ways with fewer calls come first.
   void add(const Way& way) {
     // Calls grow by one at most, so two ends of the queue are enough to keep it in order.
     if (ways_.empty() || way.calls > ways_.front().calls)

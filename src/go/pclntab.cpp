@@ -200,7 +200,7 @@ Result<> Pclntab::check_functions() {
 //   funcdata; 1.10 and 1.11 have function ids in place of the frame size, of which there are
 //   few; 1.12 counts one pcdata less than 1.13, of which that for registers is nearly unused.
 Format Pclntab::detect_format() const {
-  // What the compilers of Go 1.5 to 1.9 wrote in place of the frame size.
+  // Constant that the compilers of Go 1.5 to 1.9 wrote in place of the frame size.
   constexpr uint32_t kFrameMark = 0x01234567;
   constexpr uint32_t kMaxId = 24;
   bool are_marked = true;

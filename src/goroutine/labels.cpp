@@ -14,10 +14,11 @@ using LabelList = std::vector<GoroutineLabel>;
 
 constexpr uint64_t kMaxLabels = 64;  // of a goroutine: runtime/pprof copies them all each time
 constexpr uint64_t kMaxSets = 1 << 20;
-// Of all sets: a program that has so many labels has none that tell anything.
+// Limit for all sets: a program that has so many labels has none that tell anything.
 constexpr uint64_t kMaxPairs = 4 << 20;
 
-// What a round of reads finds out is read in the next, for all sets together.
+// Reads in rounds: pieces that a round finds out about are read in the next, for all sets
+// together.
 struct LabelPlace {
   size_t set = 0;  // whose it is; of texts, which of them
   uint64_t address = 0;
@@ -45,7 +46,7 @@ public:
         limits_(limits),
         text_left_(limits.all_texts) {}
 
-  // What the pointers lead to.
+  // Memory that the pointers lead to.
   Result<std::vector<LabelList>> read(std::span<const uint64_t> pointers) {
     count_.assign(pointers.size(), 0);
     std::vector<LabelPlace> places;
@@ -202,7 +203,7 @@ Result<std::vector<std::vector<GoroutineLabel>>> read_labels(
   auto labels = LabelReader(layout, read_memory, limits).read(pointers);
   if (!labels)
     return std::move(labels).error();
-  // Who has them still.
+  // Goroutines that still have them.
   std::vector<size_t> owners;
   for (size_t i = 0; i < all.size(); i++)
     if (sets.contains(all[i].labels))

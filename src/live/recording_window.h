@@ -16,9 +16,8 @@ namespace gosym {
 
 // The last part of a recording, in memory: the samples of so much time, what happened in it,
 // and what was so when it began. What happened before and is over costs nothing.
-//
-// Where that would take too much memory the window begins later. The recorder writes while
-// others read.
+// The window begins later if that would take too much memory. The recorder writes while others
+// read.
 class RecordingWindow : public RecordingSink {
 public:
   // `span` is in nanoseconds. Processes that have ended are told by the function.

@@ -14,7 +14,7 @@ Result<> check_kernel();
 // A call that sampling needs failed with errno `cause`. Where the kernel refused it, names what
 // is missing: a capability, a setting, or who is in the way.
 Error denied_or_failed(std::string_view what, int cause);
-// The same for memory that BPF maps take.
+// Likewise for memory that BPF maps take.
 Error denied_bpf_memory(std::string_view what, int cause);
 
 // The kernel takes our BPF program for unsafe, whatever the user's rights are. `log` is what

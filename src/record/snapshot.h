@@ -21,7 +21,7 @@ RawMapping as_mapping(const proc::MapsEntry& entry, uint32_t pid, uint64_t time)
 // The executable mappings of a process, as if it had made them at `time`. None of a kernel
 // thread and of a process that is gone; an error: they may not be read.
 Result<std::vector<RawMapping>> code_mappings_of(uint32_t pid, uint64_t time);
-// The same from the text of /proc/PID/maps.
+// Likewise from the text of /proc/PID/maps.
 Result<std::vector<RawMapping>> code_mappings_in(std::string_view maps, uint32_t pid,
                                                  uint64_t time);
 std::vector<RawMapping> code_mappings_in(std::span<const proc::MapsEntry> entries, uint32_t pid,

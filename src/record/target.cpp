@@ -74,8 +74,8 @@ std::vector<char*> as_argv(const std::vector<std::string>& arguments) {
 // The child. Only what is safe after fork is called here.
 [[noreturn]] void await_and_execute(int channel, int output, const char* file,
                                     char* const* argv, int parent) {
-  // Where Yama lets a process look into its descendants only, this permits the helpers of the
-  // recorder as well.
+  // Permits the helpers of the recorder to look into the command where Yama permits it to
+  // ancestors only.
   prctl(PR_SET_PTRACER, parent, 0, 0, 0);
   // The writer of a recording ignores SIGXFSZ, which would be inherited through exec.
   signal(SIGXFSZ, SIG_DFL);

@@ -75,11 +75,11 @@ void tell_problems(const SourceFiles& sources, int64_t built) {
     print(stderr, "gosym: warning: {}\n", problem);
 }
 
-// What is shown of an image.
+// An image and the functions of it that are shown.
 struct ShownImage {
   const ImageSymbols& symbols;
   const Functions& all;
-  const Functions& found;  // of these, those to show
+  const Functions& found;  // those that are to be shown
   const Profile* profile;  // null where there are no samples; then so are the next two
   const Amounts* amounts;
   uint32_t image;              // its index in the profile

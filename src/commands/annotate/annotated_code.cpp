@@ -86,8 +86,8 @@ private:
       if (!instruction.calls.empty() && instruction.calls.back().line != 0)
         lines.try_emplace(std::pair(std::string(instruction.calls.back().file),
                                     instruction.calls.back().line));
-    // As the table of functions has it: in the line itself; where there are no such samples,
-    // in what it calls.
+    // The hottest line is the one that the table of functions shows: by samples in the line
+    // itself; without such samples, by those in what it calls.
     auto hottest = std::ranges::max_element(lines, {}, [](const auto& line) {
       return std::pair(line.second.self, line.second.total);
     });
@@ -134,7 +134,8 @@ private:
          .place = {view_.sources->place(file), line}});
   }
 
-  // Those that are not the same as before, each inside the one that it is inlined into.
+  // Writes the calls that differ from those before, each inside the one that it is inlined
+  // into.
   void write_calls(std::span<const Call> before, size_t first) {
     const AnnotatedInstruction& instruction = function_.instructions[first];
     std::span<const Call> calls = instruction.calls;
@@ -149,7 +150,7 @@ private:
                  depth + 1 == calls.size() ? self_from(first) : 0);
   }
 
-  // Of the instructions up to the next change of place.
+  // Sum for the instructions up to the next change of place.
   uint64_t self_from(size_t first) const {
     uint64_t self = 0;
     for (size_t i = first; i < function_.instructions.size(); i++) {

@@ -51,7 +51,7 @@ struct AnnotatedFunction {
 AnnotatedFunction annotate(const ImageSymbols& symbols, const FunctionRange& range,
                            code::Disassembler& disassembler);
 
-// How it is shown.
+// Form in which it is shown.
 struct AnnotateView {
   NameForm name_form = NameForm::kShort;
   Screen screen = {};
@@ -66,7 +66,7 @@ struct AnnotateView {
 struct AnnotatedLine {
   enum class Kind : uint8_t {
     kText,
-    kTitle,  // of the columns
+    kTitle,  // of columns
     kCode,   // of the source, or what code was inlined from
     kInstruction,
   };

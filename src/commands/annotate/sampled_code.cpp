@@ -40,7 +40,7 @@ SampledImages find_code(const Profile& profile, Calls calls, IsWanted is_wanted)
   return images;
 }
 
-// Of `size` bytes from an address on.
+// Sum for `size` bytes from an address on.
 uint64_t sum_of(const AmountByAddress& self, uint64_t begin, uint64_t size) {
   uint64_t result = 0;
   for (auto at = self.lower_bound(begin); at != self.end() && at->first - begin < size; ++at)

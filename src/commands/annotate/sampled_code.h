@@ -13,7 +13,7 @@
 #include "symbolize/recorded_file.h"
 #include "view/frame_keys.h"
 
-// What of the code of images was sampled.
+// Code of images that was sampled.
 
 namespace gosym {
 
@@ -22,7 +22,7 @@ using Functions = std::vector<FunctionRange>;
 // The amount of samples (Profile::amount) at each address.
 using AmountByAddress = std::map<uint64_t, uint64_t>;
 
-// What of an image was sampled.
+// Sampled addresses of an image.
 struct SamplesOfCode {
   std::vector<ImageAddress> wanted;  // in functions that are to be shown
   AmountByAddress self;
@@ -57,7 +57,7 @@ std::vector<AnnotatedFunction> annotate_sampled(const ImageSymbols& symbols,
                                                 std::span<const SampleCount> samples,
                                                 uint32_t image);
 
-// Those of an image that have the addresses, the one with the most samples first.
+// Functions of an image that have the addresses, the one with the most samples first.
 Functions functions_at(const Functions& all, const SamplesOfCode& code);
 
 }  // namespace gosym

@@ -27,12 +27,12 @@ struct SourcePlace {
 // --source.
 class SourceFiles {
 public:
-  // Where they may be besides at the path that is recorded.
+  // Places of files besides the path that is recorded.
   struct Places {
     std::string directory = {};  // has the end of the path below it, "cmd/main.go"; empty: none
     std::string root = {};       // every recorded path is one below it; empty: the system's own
-    // Of Go programs built with -trimpath; empty: not known. The first has the standard
-    // library, the others "example.com/module@v1.2.3".
+    // Directories for Go programs built with -trimpath; empty: not known. The first has the
+    // standard library, the others "example.com/module@v1.2.3".
     std::string go_root = {};
     std::vector<std::string> module_directories = {};
   };
@@ -45,7 +45,7 @@ public:
   std::optional<std::string> line(std::string_view path, uint32_t number);
   // The path of the file that lines of this one are shown of; empty: of none.
   std::string place(std::string_view path);
-  // Where those files are of which a line was asked for and that were changed after a time,
+  // Places of the files from which a line was asked for and that were changed after a time,
   // since 1970: their lines may be others than those that were compiled.
   std::vector<std::string> changed_after(int64_t time_ns) const;
   // Recorded paths that were asked for, and there is no such file, or no text.
@@ -77,7 +77,7 @@ std::string withheld_note(const SourceFiles& sources);
 // Likewise, of those that are missing.
 std::string missing_note(const SourceFiles& sources);
 
-// As the environment has them: GOROOT, GOMODCACHE, GOPATH.
+// Reads the places from the environment: GOROOT, GOMODCACHE, GOPATH.
 SourceFiles::Places source_places(const std::string& directory, const std::string& root);
 
 }  // namespace gosym

@@ -23,10 +23,10 @@ namespace gosym {
 
 namespace {
 
-// What the command line of `gosym goroutines` says.
+// The command line of `gosym goroutines`.
 struct GoroutinesOptions {
   std::string process;  // or a core file
-  std::string program;  // of a core file; empty: at its path
+  std::string program;  // file of a core's program; empty: at its path
   bool is_all = false;
   bool has_system = false;
   bool is_json = false;
@@ -136,14 +136,14 @@ void write_text(const std::string& text) {
   std::fwrite(text.data(), 1, text.size(), stdout);
 }
 
-// What one look at the process found.
+// One look at the process.
 struct Look {
   GoroutineSource source;
   std::vector<NamedGoroutines> all;
-  std::vector<GoroutineView> views;  // of each of these
+  std::vector<GoroutineView> views;  // one for each of these
 };
 
-// Of the first Go runtime.
+// Writes the goroutines of the first Go runtime.
 Result<> write_profile(const Look& look, const GoroutinesOptions& options) {
   auto file = OutputFile::open(options.pprof.empty() ? options.html : options.pprof);
   if (!file)
@@ -183,7 +183,7 @@ void tell_notes(const Look& look) {
     tell(named.goroutines.notes);
 }
 
-// Where no goroutine is in the state that is asked for: which states there are.
+// Tells which states there are if no goroutine is in the one that is asked for.
 void tell_states(const Look& look, const Pattern& wanted) {
   std::set<std::string> states;
   for (size_t i = 0; i < look.all.size(); i++) {

@@ -13,13 +13,14 @@ namespace gosym {
 
 namespace {
 
-// Whether a part of a name, "(*Func)" or "Callers", is one that other packages may use.
+// True if a part of a name, "(*Func)" or "Callers", is one that other packages may use.
 bool is_exported(std::string_view name) {
   name.remove_prefix(std::min(name.find_first_not_of("(*"), name.size()));
   return !name.empty() && name.front() >= 'A' && name.front() <= 'Z';
 }
 
-// As showfuncinfo() of the runtime decides. `shows_callee`: what it calls is shown.
+// Decides as showfuncinfo() of the runtime does. `shows_callee`: the function that it calls is
+// shown.
 bool is_shown(const Call& call, bool is_innermost, bool shows_callee) {
   constexpr std::string_view kRuntime = "runtime.";
   std::string_view name = call.function;
@@ -37,8 +38,8 @@ bool is_shown(const Call& call, bool is_innermost, bool shows_callee) {
              : is_exported(name.substr(0, dot)) && is_exported(name.substr(dot + 1));
 }
 
-// Whether it is a function of the runtime whose goroutines are the program's own, always or
-// while they call its functions. As isSystemGoroutine() of the runtime decides.
+// True for functions of the runtime whose goroutines are the program's own, always or while
+// they call its functions. Decides as isSystemGoroutine() of the runtime does.
 bool runs_program_code(std::string_view start) {
   constexpr std::string_view kStarts[] = {
       "runtime.main",    "runtime.corostart",     "runtime.handleAsyncEvent",

@@ -32,23 +32,23 @@ struct NamedGoroutines {
   // them where nothing would be left, as of a goroutine that has not run yet and begins with a
   // wrapper.
   std::vector<Call> stack(const Goroutine& goroutine, bool has_system) const;
-  // Where the go statement is that made it; empty function: not known, or in the runtime,
+  // Place of the go statement that made it; empty function: not known, or in the runtime,
   // unless `has_system`.
   Call creator(const Goroutine& goroutine, bool has_system) const;
-  // Whether it is one of the runtime's own, and runs nothing but that: tracebacks leave it out.
+  // True if it is one of the runtime's own, and runs nothing but that: tracebacks leave it out.
   bool is_system(const Goroutine& goroutine) const;
 
   const std::vector<GoroutineLabel>& labels_of(const Goroutine& goroutine) const {
     return labels[static_cast<size_t>(&goroutine - goroutines.all.data())];
   }
 
-  // What it does or waits for: "chan receive", "running", "syscall".
+  // Names what it does or waits for: "chan receive", "running", "syscall".
   std::string state(const Goroutine& goroutine) const;
   // Whole minutes that it has waited, or more: the collector looks at it now and then.
   uint64_t minutes(const Goroutine& goroutine) const;
 };
 
-// Of each Go runtime in the process: a library of Go brings its own.
+// Reads the goroutines of each Go runtime in the process: a library of Go brings its own.
 Result<std::vector<NamedGoroutines>> read_named_goroutines(const GoroutineSource& source);
 
 }  // namespace gosym

@@ -16,12 +16,12 @@
 
 namespace gosym {
 
-// What goroutines are read from: a process that runs, or its core file.
+// Source of goroutines: a process that runs, or its core file.
 struct GoroutineSource {
   uint32_t pid = 0;
   bool is_core = false;
   uint64_t realtime_ns = 0;  // since 1970: now, or when the core file was written
-  // Of a core file. The others borrow from these.
+  // For a core file. The others borrow from these.
   std::unique_ptr<MappedFile> core;
   std::unique_ptr<CoreMemory> memory;
   // For a process.
@@ -64,7 +64,7 @@ Result<GoroutineSource> open_source(const ChosenSource& chosen);
 // number.
 Result<> check_is_there(const ChosenSource& chosen);
 
-// What was read of one Go runtime of a process, which may have several.
+// A value that was read from one Go runtime of a process, which may have several.
 template <class T>
 struct FoundInRuntime {
   const GoFile* file;
@@ -86,7 +86,7 @@ Result<FoundInRuntime<T>> read_first(const GoCode& code, Read read) {
                  : Error("it runs no Go code").with_exit_status(kNoTarget);
 }
 
-// Whether the word is meant for a core file, not for the name of a process: it is a path with a
+// True if the word is meant for a core file, not for the name of a process: it is a path with a
 // slash, or that of a core file.
 bool names_core_file(const std::string& word);
 

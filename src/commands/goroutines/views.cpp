@@ -43,7 +43,7 @@ bool is_same_call(const Call& one, const Call& other) {
          std::tie(other.function, other.file, other.line);
 }
 
-// How often `stack` begins with the same `count` calls.
+// Number of times that `stack` begins with the same `count` calls.
 size_t times_at_begin(std::span<const Call> stack, size_t count) {
   size_t same = count;
   while (same < stack.size() && is_same_call(stack[same], stack[same - count]))
@@ -237,7 +237,7 @@ void append_group(const NamedGoroutines& named, const Group& group, bool has_sys
   append_creator(named, first, has_one_parent ? first.parent : 0, has_system, text);
 }
 
-// Whether a function is there to wait for others, so that its caller tells more.
+// True if a function is there to wait for others, so that its caller tells more.
 bool is_of_waiting(std::string_view function) {
   constexpr std::string_view kPackages[] = {"internal/", "runtime.", "sync.", "syscall.",
                                             "time."};

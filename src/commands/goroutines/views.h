@@ -8,18 +8,19 @@
 
 namespace gosym {
 
-// What is shown of goroutines.
+// Selection of goroutines that are shown.
 struct GoroutineView {
   bool has_system = false;  // the runtime's own goroutines and functions as well
-  // Those that are shown, in the order of `all`; empty is none of them.
+  // The goroutines that are shown, in the order of `all`; empty: none of them.
   std::vector<const Goroutine*> shown;
 };
 
-// As Go's tracebacks are: one after the other. Programs that read those read these.
+// Writes one after the other, in the form of Go's tracebacks. Programs that read those read
+// these.
 std::string traceback_of(const NamedGoroutines& named, const GoroutineView& view);
 
-// Those with the same stack, state and place of birth together, the most first; a line before
-// tells how many wait for what.
+// Groups goroutines with the same stack, state and place of birth, the largest group first; a
+// line before tells how many wait for what.
 std::string groups_of(const NamedGoroutines& named, const GoroutineView& view);
 
 // The stack of one, as groups have it, with who created it.
@@ -30,18 +31,18 @@ std::string stack_text_of(const NamedGoroutines& named, const Goroutine& gorouti
 // outermost frame first.
 std::string folded_of(const NamedGoroutines& named, const GoroutineView& view);
 
-// How many there are of each value of a key: "state", "function" (the innermost that is shown
+// Counts goroutines by the values of a key: "state", "function" (the innermost that is shown
 // and is not there to wait for others: of sync, time or the like), "creator", "label:KEY".
 bool is_goroutine_key(std::string_view key);
 std::string counts_of(const NamedGoroutines& named, const GoroutineView& view,
                       std::string_view key);
 
-// How many there are of each state, function and creator.
+// Number of goroutines for each state, function and creator.
 using GoroutineCounts = std::map<std::array<std::string, 3>, uint64_t>;
 GoroutineCounts count_places(const NamedGoroutines& named, const GoroutineView& view);
 
-// What changed from one look to the next, the largest change first: leaks grow. Without a look
-// before, what there is most of.
+// Changes from one look to the next, the largest first: leaks grow. Without a look before, the
+// largest counts.
 std::string changes_of(const GoroutineCounts* before, const GoroutineCounts& now);
 
 // One JSON document; gosym-goroutines(1) has its keys.

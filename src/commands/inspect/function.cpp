@@ -20,7 +20,7 @@ bool is_named(std::string_view name, const std::string& wanted) {
          display_name(name, FrameSource::kPclntab, NameForm::kFull) == wanted;
 }
 
-// Those of the name; if there are none, and it can be an address, the one there.
+// Finds the functions of the name; if there are none, and it can be an address, the one there.
 std::vector<uint32_t> find_go_functions(const go::Module& module, const std::string& wanted) {
   std::vector<uint32_t> found;
   for (uint32_t i = 0; i < module.table.function_count(); i++)

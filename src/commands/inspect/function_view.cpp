@@ -121,7 +121,7 @@ void add_tables(const go::Module& module, const go::Function& function, Function
               table.pcdata_table(function, i).value_or(0), view);
 }
 
-// Where the offsets of funcdata count from; none if it is not known.
+// Address from which the offsets of funcdata count; none if it is not known.
 std::optional<ImageAddress> gofunc_address(const go::Module& module) {
   if (!module.table.has_offsets())
     return ImageAddress{0};
@@ -163,7 +163,7 @@ Tree read_tree(const go::Module& module, const go::Function& function,
   return tree;
 }
 
-// Who calls: an entry before, or nobody; a damaged one, or one that calls itself, is nobody's.
+// The calling entry: one before, or none; a damaged one, or one that calls itself, has none.
 std::optional<uint32_t> caller_of(const Tree& tree, const go::PcTable& indices,
                                   const go::Pclntab& table, uint32_t index) {
   const go::InlinedCall& call = tree.at(index);

@@ -14,7 +14,7 @@ namespace gosym {
 // All that a function table has about one function, ready to be printed. Views borrow from the
 // image.
 struct FunctionView {
-  // Of the record.
+  // A field of the record.
   struct Field {
     std::string_view name;
     std::optional<uint64_t> number;  // none for what is not one

@@ -70,7 +70,7 @@ Header whole_header(const elf::Image& image, const go::Module& module) {
   return header;
 }
 
-// Of a table that cannot be used; none if there is nothing to read.
+// Header of a table that cannot be used; none if there is nothing to read.
 std::optional<Header> damaged_header(const elf::Image& image) {
   auto places = go::find_table_places(image);
   if (places.empty())

@@ -32,7 +32,7 @@ struct CodeRow {
   Value value;
 };
 
-// Of all that may differ at each address of a function; none is left out.
+// Rows for all values that may differ at each address of a function; none is left out.
 template <class Value, class Find>
 std::vector<CodeRow<Value>> rows_of(const FunctionRange& function, Find find) {
   std::vector<CodeRow<Value>> rows;
@@ -82,7 +82,7 @@ std::string text_of_place(const StackPlace& place) {
   return place.offset == 0 ? std::string(anchor) : fmt::format("{}{:+}", anchor, place.offset);
 }
 
-// Where the caller's values are, by what this function's rule says.
+// Places of the caller's values, by this function's rule.
 struct RuleText {
   std::string cfa;
   std::string return_address;

@@ -118,7 +118,7 @@ std::string describe_debug_file(const Summary& summary) {
                      summary.has_debug_dwarf ? "with DWARF" : "no DWARF");
 }
 
-// Of programs before Go 1.13 only the version.
+// Programs before Go 1.13 have the version only.
 std::optional<go::BuildInfo> read_go_version(const ImageSymbols& symbols) {
   auto info = go::read_build_info(symbols.image());
   if (info || !symbols.go_module())

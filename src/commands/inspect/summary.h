@@ -12,7 +12,7 @@
 
 namespace gosym {
 
-// What `gosym inspect` answers on one screen. Views borrow from the image.
+// The answer of `gosym inspect`, on one screen. Views borrow from the image.
 struct Summary {
   struct GoTable {
     uint32_t magic = 0;

@@ -11,7 +11,8 @@ namespace {
 // Lines of logs that hold a whole stack are shorter. A longer one is copied without names, so
 // that memory stays small whatever comes in.
 constexpr size_t kLongestFilteredLine = 1 << 20;
-// Of functions, and of paths. To look for longer ones would take time that no name is worth.
+// Longest name of a function, and path. To look for longer ones would take time that no name is
+// worth.
 constexpr size_t kLongestName = 4096;
 
 bool is_word(char c) {
@@ -36,7 +37,7 @@ std::optional<Number> number_at(std::string_view line, size_t begin) {
   return value ? std::optional(Number{begin, end, *value}) : std::nullopt;
 }
 
-// Where "[0x7f3a5c024a1b]" ends that follows at `begin`; `begin` if it does not.
+// End of "[0x7f3a5c024a1b]" that follows at `begin`; `begin` if it does not follow.
 size_t skip_bracket(std::string_view line, size_t begin) {
   size_t bracket = line.substr(begin).starts_with(' ') ? begin + 1 : begin;
   auto number =
@@ -69,7 +70,7 @@ std::string_view go_position(std::string_view before) {
   return base_name(before);
 }
 
-// What a text says of an offset, and up to where.
+// Name that a text has for an offset, and the end of that text.
 struct NamedAddress {
   std::string name;
   size_t end = 0;

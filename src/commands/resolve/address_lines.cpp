@@ -14,8 +14,8 @@ namespace {
 
 // A longer line is no address; the limit keeps memory small whatever comes in.
 constexpr size_t kLongestLine = 4096;
-// As much is read at once. The more addresses are answered together, in order, the less of the
-// tables that name them is read twice.
+// Bytes that are read at once. The more addresses are answered together, in order, the less of
+// the tables that name them is read twice.
 constexpr size_t kChunk = 256 << 10;
 
 }  // namespace

@@ -68,7 +68,7 @@ void write_frame(const Call& call, FrameSource source, ShownNames& names, JsonWr
 
 std::string_view ShownNames::of(const Call& call, FrameSource source, std::string& room) {
   constexpr size_t kMaxNames = 50'000;  // of some 200 bytes each
-  // Those of Go are shown as they are, most of them.
+  // Names of Go are shown as they are, most of them.
   if (is_go(source) || form_ == NameForm::kNone)
     return display_name(call.function, source, form_, room);
   Names& names = names_[source];

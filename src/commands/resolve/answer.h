@@ -15,8 +15,8 @@
 
 namespace gosym {
 
-// What is known of an address or a name that was asked for. The calls borrow from whoever knows
-// them.
+// Answer for an address or a name that was asked for. The calls borrow from the object that
+// gave it.
 struct Answer {
   uint64_t address = 0;       // as it was asked, or where the function of the name begins
   std::string name{};         // as it was asked; empty: an address was
@@ -25,7 +25,8 @@ struct Answer {
   std::string reason{};
   std::string image{};  // that is mapped there; empty where none was asked for, or none is
   std::optional<ImageAddress> image_address{};
-  // As it was asked, instead of an address; empty: an address or a name was.
+  // The build id that was asked for, with an offset, instead of an address; empty: an address
+  // or a name was.
   std::string build_id{};
   uint64_t offset = 0;  // in the file
 };

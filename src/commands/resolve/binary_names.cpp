@@ -48,8 +48,8 @@ public:
     return is_there ? in_function(function, address, {}) : std::string();
   }
 
-  // Where the text tells the line, the offset is that behind a call, or of a fault: the one
-  // that has this line.
+  // A line in the text means that the offset is that behind a call, or of a fault: the one that
+  // has this line.
   std::string in_function(std::string_view function, uint64_t offset,
                           std::string_view position) {
     auto found = functions().find(function);

@@ -25,7 +25,7 @@ std::string describe_code(const ImageSymbols& symbols, ImageAddress address,
                           const ChooseCalls& choose, NameForm form,
                           std::string_view position = {});
 
-// What these binaries know of places. Guesses are not told.
+// Names of places in these binaries. Guesses are not told.
 CodeNames names_of(std::vector<NamedBinary> binaries, ChooseCalls choose, NameForm form);
 
 }  // namespace gosym

@@ -27,7 +27,7 @@ struct CodePlace {
 
 // "0123456789abcdef+0x1234", an id of 16 digits at least; or one of Go's, with four parts.
 std::optional<CodePlace> parse_code_place(std::string_view word);
-// The same as two words, with or without 0x, as well.
+// Parses a place that is two words, with or without 0x, as well.
 std::optional<CodePlace> parse_code_place_line(std::string_view line);
 
 // The names of build ids: of files that were given, and of what is found by id.

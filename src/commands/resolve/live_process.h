@@ -26,13 +26,13 @@ public:
   // Fails if it does not run. What takes rights is opened here, or by helpers.
   static Result<LiveProcess> open(uint32_t pid);
 
-  // What is at these runtime addresses now, and in this order; those of the upper half are of
-  // the kernel. The answers borrow from this object until it is asked again. Fails if the
+  // Answers for these runtime addresses as of now, in this order; those of the upper half are
+  // of the kernel. The answers borrow from this object until it is asked again. Fails if the
   // process may not be looked into, or has ended.
   Result<std::vector<Answer>> ask(std::span<const uint64_t> addresses,
                                   const DebugFileOptions& files);
 
-  // Of the last question: what is wrong with files, by their paths.
+  // Problems with files at the last question, by their paths.
   const std::map<std::string, std::string>& problems() const { return problems_; }
 
   // A recording of what concerns the addresses.

@@ -67,15 +67,15 @@ std::string why_unnamed(const ImageSymbols& symbols, ImageAddress address) {
                      function ? fmt::format(", in {}", function->name) : "");
 }
 
-// What was found at one address: calls that lie with those of others.
+// Result for one address: calls that lie with those of others.
 struct Found {
   std::optional<FrameSource> source;
   ptrdiff_t first_call = 0;
   ptrdiff_t end_call = 0;
 };
 
-// What is known of the addresses that are answered together. Its memory is kept for the next
-// ones: to give it back and touch it anew took 3 % of the time.
+// Results for the addresses that are answered together. Its memory is kept for the next ones:
+// to give it back and touch it anew took 3 % of the time.
 struct Answers {
   std::vector<std::pair<uint64_t, size_t>> order;  // by address: which it is
   std::vector<Found> found;
@@ -230,7 +230,7 @@ Result<> resolve_lines(Lines lines, const AskItems& ask, const ResolveOptions& o
   }
 }
 
-// Whether the word is meant for an address, be it one or not: no function has such a name.
+// True if the word is meant for an address, be it one or not: no function has such a name.
 bool looks_like_address(std::string_view word) {
   return word.starts_with("0x") ||
          word.find_first_not_of("0123456789abcdefABCDEF") == word.npos;
@@ -330,7 +330,7 @@ Result<> write_now(std::string_view text) {
   return Ok{};
 }
 
-// What has come is written before more is waited for.
+// Answers are written before the input is waited for again.
 Result<> filter_input(AddressFilter filter) {
   std::vector<char> chunk(1 << 16);
   std::string output;
@@ -471,7 +471,7 @@ Result<int> run_resolve(const ResolveOptions& options) {
   return answer_all(ask_binary(*symbols, options.binary), &names, options);
 }
 
-// Where -e or --pid tells what to look into, the first word is an address as well.
+// With -e or --pid, which tell what to look into, the first word is an address as well.
 ResolveOptions with_places(ResolveOptions options) {
   if (options.file.empty() && !options.pid)
     return options;

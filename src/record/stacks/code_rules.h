@@ -41,7 +41,7 @@ public:
   // The rule that finds the caller of the function at an address; none for code that is not
   // known.
   std::optional<UnwindRule> rule(const Places& places, uint64_t address);
-  // The same for Go's code only; none for all other.
+  // Likewise for Go's code only; none for all other.
   std::optional<UnwindRule> go_rule(const Places& places, uint64_t address);
 
   // See dwarf::CallFrames for both.
