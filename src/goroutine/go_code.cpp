@@ -134,6 +134,7 @@ Result<std::vector<RawMapping>> mappings_of_program(const elf::CoreFile& core,
     return Error("not the file that the process ran: it is of another machine");
   std::vector<RawMapping> mappings;
   bool is_code = core.entry != 0;
+  // The entry point is the one address that both the core and the file tell.
   uint64_t bias = core.entry - to_integer(image->entry);
   for (const elf::Segment& segment : image->segments) {
     if (segment.type != PT_LOAD)
@@ -197,6 +198,7 @@ Result<std::optional<GoFile>> open_file_of_core(const std::string& path,
   auto same = is_same_build(ids_in(memory, mappings), elf::build_ids(*file->image));
   if (same == false)
     return Error("not the file that the process ran: its build id is another");
+  // Constants are compared only if there are no build ids: that reads all of them.
   auto bias = same ? std::nullopt : bias_of_code(mappings, *file->image);
   if (bias)
     same = has_same_constants(memory, *file->image, *bias);
@@ -222,8 +224,10 @@ Result<GoCode> GoCode::open(uint32_t pid, FileHelper& helper) {
   GoCode code;
   std::map<FileKey, std::optional<size_t>> known;  // none: no Go code
   for (const RawMapping& mapping : *mappings) {
+    // Anonymous memory has no function table of its own.
     if (mapping.file.inode == 0)
       continue;
+    // A file has several mappings and is opened once.
     auto [entry, is_new] = known.try_emplace(mapping.file);
     if (is_new)
       entry->second = code.add_file(mapping.path, helper.open_to_read(mapping));
@@ -266,6 +270,7 @@ Result<GoCode> GoCode::open(const elf::CoreFile& core, const std::string& progra
       continue;
     size_t index = code.files_.size();
     code.files_.push_back(**std::move(file));
+    // The file is named as the process knew it.
     code.files_[index].path = mapped_path;
     for (const RawMapping& mapping : mappings) {
       if (memory.is_executable_at(mapping.start))
@@ -275,6 +280,7 @@ Result<GoCode> GoCode::open(const elf::CoreFile& core, const std::string& progra
                             bytes.first(std::min<uint64_t>(bytes.size(), mapping.length)));
     }
   }
+  // Cores leave out what was only read from files: constants are taken from these.
   memory.set_files(contents);
   std::ranges::sort(code.ranges_, {}, &Range::start);
   return code;

@@ -94,6 +94,8 @@ public:
   // others. Gives how many these are.
   uint64_t look(std::span<const double> random, uint64_t now, uint64_t elapsed_ns,
                 uint32_t event, const Handler& handler) {
+    // A process may execute another program, so one without Go code is asked again now and
+    // then.
     if (runtimes_.empty() && now >= ask_at_ && !memory_.has_hung(pid_)) {
       auto found = find_runtimes(now);
       is_new_program_ = found && *found;
@@ -102,6 +104,7 @@ public:
     base.time = now;
     base.pid = pid_;
     base.event = event;
+    // Each sample stands for the time since the last look, whatever the timer was set to.
     base.weight = elapsed_ns;
     uint64_t count = 0;
     auto take = [&](const RecordedSample& sample) {
@@ -144,6 +147,7 @@ public:
 private:
   WallSamples::Owner owner_at(uint64_t address) {
     constexpr size_t kMaxKnown = 1 << 16;
+    // A cache, so it may be emptied at any time.
     if (owners_.size() > kMaxKnown)
       owners_.clear();
     auto [known, is_new] = owners_.try_emplace(address);
@@ -180,6 +184,7 @@ WallSampler::WallSampler(std::unique_ptr<Sampler> inner, const WallOptions& opti
   events_.push_back(wall);
   for (uint32_t pid : options.pids)
     processes_.push_back(std::make_unique<Process>(pid, memory_, files_));
+  // Each number goes its own way by choose(), so that it is drawn once.
   for (size_t i = 0; i < options.most + 1; i++)  // and who is checked
     random_.push_back(std::uniform_real_distribution<double>(0, 1)(generator_));
 }
