@@ -187,8 +187,11 @@ public:
     static FileRequest request;
     UniqueFd base;
     while (receive_message(channel, request, sizeof(request), base)) {
+      // The request was made by a process that may have been taken over.
       request.path[sizeof(request.path) - 1] = request.to[sizeof(request.to) - 1] = '\0';
+      // The name counts as the user gave it, before it is replaced by a descriptor.
       bool is_named = !base && is_named_input(files_, request.path);
+      // The way by a descriptor is a link of /proc, which has to be followed.
       if (!base && found_.replace(request.path))
         request.flags &= ~uint64_t{O_NOFOLLOW};
       FileReply reply{};
@@ -272,6 +275,7 @@ private:
     bool is_draft = is_draft_of_output(files_, request.path);
     if (!refuse_unless(!base && (is_draft || is_output(files_, request.path))))
       return {};
+    // A draft must be new: a link that somebody put there is not followed.
     if (is_draft)
       flags |= O_CREAT | O_EXCL | O_NOFOLLOW;
     return UniqueFd(open(request.path, flags | O_CLOEXEC | O_NOCTTY, request.mode & 0666));
@@ -287,6 +291,8 @@ private:
 
   UniqueFd open_input(const FileRequest& request, const UniqueFd& base, bool is_named) const {
     auto flags = static_cast<int>(request.flags);
+    // The file is found first, without being opened: to open a device or a pipe could do
+    // something, or wait.
     UniqueFd found;
     if (request.path[0] == '\0')
       found = UniqueFd(fcntl(base.get(), F_DUPFD_CLOEXEC, 0));
@@ -317,6 +323,8 @@ private:
     struct statfs system {};
     if (fstatfs(file.get(), &system) != 0)
       return false;
+    // Files of /proc tell of other processes, so only those that everybody may read are let
+    // through.
     if (system.f_type == PROC_SUPER_MAGIC)
       return files_.has_processes && (status.st_mode & S_IROTH) != 0;
     if (may_be_code(file))
@@ -516,11 +524,13 @@ bool receive_reply(const FileRequest& request, FileReply& reply, UniqueFd& opene
 // Returns what the kernel would: a descriptor or 0, or an errno value below 0.
 int64_t ask_opener(const CallMade& made) {
   std::lock_guard lock(asking);
+  // Too large for the stack of a signal handler; `asking` guards it.
   static Understood call;
   call.base = AT_FDCWD;
   call.result = nullptr;
   if (!understand(made, call))
     return -EPERM;
+  // All openers wait for files that do not answer: another request would wait as well.
   if (left_openers == 0)
     return -ETIMEDOUT;
   call.request.number = ++last_number;
@@ -546,6 +556,7 @@ int64_t ask_opener(const CallMade& made) {
 
 void on_call(int /*signal*/, siginfo_t* info, void* context) noexcept {
   constexpr int kBySeccomp = 1;  // SYS_SECCOMP
+  // The handler must not change what the interrupted code sees but the result of its call.
   int kept = errno;
   auto& state = *static_cast<ucontext_t*>(context);
   if (info->si_code == kBySeccomp)
@@ -584,6 +595,7 @@ bool is_draft_of_output(const NamedFiles& files, std::string_view draft,
   if (!draft.ends_with(kEnd))
     return false;
   std::string_view rest = draft.substr(0, draft.size() - kEnd.size());
+  // A draft is called OUTPUT.NUMBER.tmp.
   size_t dot = rest.rfind('.');
   if (dot == rest.npos || !is_digits(rest.substr(dot + 1)))
     return false;
@@ -608,6 +620,7 @@ void start_openers(const UniqueFd& theirs, const NamedFiles& files) {
     int pid = fork();
     if (pid != 0)
       continue;
+    // The parent may have ended before the signal was asked for.
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
       _exit(1);
@@ -618,6 +631,8 @@ void start_openers(const UniqueFd& theirs, const NamedFiles& files) {
     for (int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
       dup2(theirs.get(), stream);
     close_all_but({STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO});
+    // Named files are found with the rights of now, and only those kept that cannot be found
+    // without them.
     FoundBefore found(files);
     enter(ProcessKind::kOpener);
     found.keep_unreachable();

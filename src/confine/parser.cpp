@@ -56,6 +56,7 @@ sigset_t handled_signals() {
 // Gives the child's id, or -1. Its standard input is ours if there is none for it.
 int start_shell(const std::string& command, const std::vector<std::string>& arguments = {},
                 const UniqueFd& input = {}) {
+  // Arguments go to the shell as "$@", so that a path is never read as code.
   std::vector<std::string> words = {"sh", "-c", command, "sh"};
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char*> pointers;
@@ -65,6 +66,7 @@ int start_shell(const std::string& command, const std::vector<std::string>& argu
   int pid = fork();
   if (pid != 0)
     return pid;
+  // The front blocks signals for its signalfd, and its child would inherit that.
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -137,6 +139,7 @@ public:
     while (true) {
       pollfd entries[] = {{.fd = signals.get(), .events = POLLIN, .revents = 0},
                           {.fd = channel_.get(), .events = POLLIN, .revents = 0}};
+      // The parser has some time to end by itself, and may give the terminal back.
       int ready = poll(entries, 2, asked_to_end_ != 0 ? kTimeToEnd : -1);
       if (ready == 0)
         leave();
@@ -203,6 +206,7 @@ private:
     }
     if (request.want == Want::kEditor && program_ < 0) {
       std::string path(request.path, strnlen(request.path, sizeof(request.path)));
+      // The parser may have been taken over, so the path is checked again here.
       program_ = is_edited(path) ? start_editor(path, request.line) : -1;
       program_status_ = -1;
     }
@@ -232,6 +236,7 @@ private:
   }
 
   [[noreturn]] void end_as(int status) const {
+    // The shell is to see the signal that ended the parser, as if it had ended us.
     if (WIFSIGNALED(status)) {
       terminal_.restore();
       end_by(WTERMSIG(status));
@@ -278,9 +283,11 @@ Result<> become_parser(const NamedFiles& files, const std::string& pager) {
   UniqueFd of_openers;
   if (!make_pair(to_openers, of_openers) || !make_pair(to_front, to_parser))
     return system_error("cannot make a socket", errno);
+  // What is buffered would be written twice, by both processes.
   std::fflush(nullptr);
   sigset_t handled = handled_signals();
   sigset_t before;
+  // Blocked before the fork, so that no signal comes before the front waits for them.
   sigprocmask(SIG_BLOCK, &handled, &before);
   int parent = getpid();
   int pid = fork();
@@ -319,6 +326,7 @@ std::optional<FrontReply> ask_front(const FrontRequest& request, size_t size, Un
 
 std::optional<Pager> start_pager(const std::string& command) {
   Pager pager;
+  // A command without a parser starts its pager itself.
   if (!front_channel) {
     pager.process = start_pager_shell(command, pager.input);
     return pager.process > 0 ? std::optional(std::move(pager)) : std::nullopt;
