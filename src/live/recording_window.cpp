@@ -100,6 +100,7 @@ raw::Recording RecordingWindow::make(uint64_t begin, const std::vector<const Sam
   for (const Samples* some : samples) {
     recording.file_size += some->chunk.raw_size;
     recording.sample_chunks.push_back(some->chunk);
+    // Only a chunk that begins before the window has to be taken apart.
     if (has_older || some->first >= begin)
       continue;
     // The chunk was written by this process, so it can be read.
@@ -199,6 +200,7 @@ Result<> RecordingWindow::write_perf_map(const RecordedPerfMap& map) {
   uint64_t bytes = 0;
   for (const RecordedPerfMap& known : perf_maps_)
     bytes += known.text.size();
+  // The oldest maps go first.
   while (bytes > kMaxPerfMapBytes) {
     bytes -= perf_maps_.front().text.size();
     perf_maps_.erase(perf_maps_.begin());
@@ -209,6 +211,7 @@ Result<> RecordingWindow::write_perf_map(const RecordedPerfMap& map) {
 // An image that lacks a piece is of no use, so none of its pieces is kept.
 Result<> RecordingWindow::write_piece(const ImagePiece& piece) {
   std::lock_guard lock(mutex_);
+  // A piece without room is replaced by one that says why it is missing.
   bool has_room = piece_bytes_ + piece.bytes.size() <= kMaxPieceBytes;
   ImagePiece refused;
   refused.image = piece.image;
@@ -261,9 +264,11 @@ void RecordingWindow::move_to(uint64_t begin) {
     missed_samples_ += is_over && !some.is_taken ? some.count : 0;
     return is_over;
   });
+  // The last counts before the window stay: those of the window are differences to them.
   while (stats_.size() > 1 && stats_[1].time <= begin_)
     stats_.pop_front();
 
+  // Events come late and out of order; the state needs them by time.
   std::ranges::stable_sort(events_, {}, [](const Event& event) { return time_of(event); });
   auto rest = std::ranges::partition_point(
       events_, [&](const Event& event) { return time_of(event) < begin_; });
@@ -347,6 +352,7 @@ Result<> RecordingWindow::save(uint64_t time, const std::string& path) const {
   std::unique_lock lock(mutex_);
   raw::Recording recording = make_since(time, {});
   std::vector<RecordingStats> counts = counts_since(recording.begin_time);
+  // The file is written without the lock: the recorder need not wait for a disk.
   lock.unlock();
   return write_recording(recording, counts, path);
 }

@@ -16,6 +16,7 @@ namespace gosym {
 
 // The last part of a recording, in memory: the samples of so much time, what happened in it,
 // and what was so when it began. What happened before and is over costs nothing.
+//
 // The window begins later if that would take too much memory. The recorder writes while others
 // read.
 class RecordingWindow : public RecordingSink {
