@@ -24,11 +24,13 @@ constexpr RegisterNumbers kRegisterNumbers[] = {{EM_X86_64, 16, 19, 4, 0},
                                                 {EM_AARCH64, 32, 31, 29, 30}};
 
 void read_thread(Bytes status, const Image& image, CoreFile& core) {
+  // Offset of pr_reg in struct elf_prstatus of 64-bit Linux.
   constexpr uint64_t kRegisters = 112;
   auto id = load<uint32_t>(status, 32, image.order);
   auto word = [&](uint64_t number) {
     return load<uint64_t>(status, kRegisters + 8 * number, image.order);
   };
+  // The kernel writes the thread that the signal came to first.
   if (core.first_thread == 0)
     core.first_thread = id.value_or(0);
   const auto* numbers =
@@ -50,6 +52,7 @@ void read_mappings(Bytes note, ByteOrder order, std::vector<CoreMapping>& mappin
   uint64_t page_size = in.u64();
   if (!in.ok() || count > kMaxCoreMappings)
     return;
+  // The paths lie behind all entries, in their order.
   Reader entries(in.bytes(count * kEntry), order);
   while (in.ok() && entries.remaining() > 0) {
     uint64_t start = entries.u64();
@@ -88,6 +91,7 @@ void read_core_notes(Bytes notes, CoreFile& core) {
     if (!in.ok())
       return;
     skip_padding(size);
+    // Notes of other owners use the same type numbers for other things.
     if (name.substr(0, name.find('\0')) != "CORE")
       continue;
     if (type == NT_PRSTATUS)

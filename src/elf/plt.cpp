@@ -103,6 +103,7 @@ void find_stubs(const Image& image, const Section& section, const Machine& machi
     auto slot = machine.read_slot(tail(code, offset), address);
     if (slot) {
       if (stubs.size() > first)
+        // Stubs may lie closer than the largest kind, so each ends where the next begins.
         stubs.back().size =
             std::min(stubs.back().size, address - to_integer(stubs.back().address));
       uint64_t size = std::min(machine.max_size, code.size() - offset);
@@ -172,6 +173,7 @@ void name_stubs(const Image& image, const Section& section, std::vector<Stub>& s
   while (in.remaining() >= size_t{3} * image.pointer_size) {
     SlotRelocation relocation = read_slot_relocation(in, image);
     auto stub = std::ranges::lower_bound(stubs, relocation.slot, {}, &Stub::slot);
+    // The first name counts; a second relocation of a slot is damage.
     if (stub != stubs.end() && stub->slot == relocation.slot && stub->name.empty())
       if (std::string name = namer.name(section, relocation); !name.empty())
         stub->name = name + "@plt";
