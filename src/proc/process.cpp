@@ -43,6 +43,7 @@ std::vector<uint32_t> numbered_entries(const std::string& path) {
     return numbers;
   while (const dirent* entry = readdir(directory.get())) {
     auto number = parse_decimal(entry->d_name);
+    // Other entries of the directory are no numbers.
     if (number && *number <= INT32_MAX)
       numbers.push_back(static_cast<uint32_t>(*number));
   }
@@ -63,12 +64,14 @@ Result<Status> parse_status(std::string_view text) {
   if (!user || *user > UINT32_MAX)
     return Error("'Uid': missing or malformed");
   auto pids = words_of(find_field(text, "NSpid").value_or(""));
+  // The last number is that in the innermost namespace. Not every kernel has this line.
   auto own_pid = pids.empty() ? pid : parse_decimal(pids.back());
   if (!own_pid || *own_pid > INT32_MAX)
     return Error("'NSpid': malformed");
   auto capabilities = parse_hex(find_field(text, "CapEff").value_or(""));
   if (!capabilities)
     return Error("'CapEff': missing or malformed");
+  // A kernel without CONFIG_SECCOMP has no such line.
   auto seccomp = parse_decimal(find_field(text, "Seccomp").value_or("0"));
   if (!seccomp)
     return Error("'Seccomp': malformed");
@@ -158,6 +161,7 @@ Result<std::string> maps_text_of(uint32_t pid) {
         return thread;
   if (text)
     return text;
+  // A process that has ended meanwhile is as if it had never been there (process.h).
   bool is_gone = !status_of(pid);
   if (is_gone)
     return std::string();
