@@ -173,6 +173,7 @@ public:
 
   Result<browser::Source::Loaded> load() {
     bool is_first = !std::exchange(has_looked_, true);
+    // The first screen comes after half a second, whatever the size; the rest replaces it.
     if (is_first && std::ranges::all_of(options_.inputs, is_large_recording))
       if (auto first = load_first(); first && first->share < 1)
         return show(*std::move(first));
@@ -200,6 +201,7 @@ private:
     options.most_samples = kFirstSamples;
     DebugFileOptions files;
     files.symfs = files_.symfs;
+    // Local files only: a server is asked in the second look.
     files.debug_dirs = files_.debug_dirs;
     return load_profile(options, *find_format("text"), files);
   }

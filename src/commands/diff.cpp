@@ -198,6 +198,7 @@ Result<bool> is_failure(const Difference& difference, const std::string& fail_ab
   };
   if (difference.whole && is_too_dear(*difference.whole))
     return true;
+  // Rows are measured by the whole, which is 1 if they are shares.
   double before = difference.whole ? difference.whole->before.value : 1;
   double after = difference.whole ? difference.whole->after.value : 1;
   return std::ranges::any_of(difference.rows, [&](const DifferenceRow& row) {
@@ -288,6 +289,7 @@ Result<int> run_diff(DiffOptions& options) {
                      : write_difference(found, before->profile, after->profile, report);
   if (!written)
     return std::move(written).error().with_exit_status(kPartial);
+  // Notes come last, where they are still on the screen.
   for (const LoadedProfile* side : {&*before, &*after}) {
     tell_loss(side->profile.stats, report);
     tell_problems(side->symbols, report);
@@ -308,6 +310,7 @@ OptionGroup only(OptionGroup group, std::initializer_list<std::string_view> name
   };
   std::erase_if(group.options, [&](const Option& option) { return !has(option.names); });
   for (Option& option : group.options)
+    // An option may only exclude those that are there.
     std::erase_if(option.excludes, [&](const std::string& other) {
       return std::ranges::none_of(group.options,
                                   [&](const Option& one) { return one.names == other; });

@@ -208,6 +208,7 @@ Result<NamedProfile> join_profiles(std::vector<NamedRecording>& recordings,
   }
   result.profile = std::move(sum.profile());
   uint64_t taken = memory_of(result.profile);
+  // Views of the profile may take what reading has left.
   result.profile.memory_limit = wanted.memory - std::min(wanted.memory, taken);
   result.profile.filter = wanted.filter.to_string();
   result.held = std::move(cache.images.held);
@@ -406,6 +407,7 @@ Result<NamedProfile> count_samples(std::vector<NamedRecording>& recordings, Want
       options.is_browsed ? group_by_for_browser(duration) : group_by_of(options.view, duration);
   if (options.is_compared)
     group_by.time_step = block_step(recorded_duration(recordings));
+  // Formats for tools keep what their readers may ask for, though this view does not.
   group_by.has_tids |= options.format == "pprof" || wanted.is_whole;
   group_by.has_wakers |= options.format == "pprof" || wanted.is_whole;
   if (wanted.is_whole)

@@ -49,6 +49,7 @@ Result<> check_scope(const RecordOptions& options) {
 Result<> check_rest(const RecordOptions& options) {
   if (options.is_user_only && options.is_kernel_only)
     return usage_error("-U and -K exclude one another");
+  // A recording in the command's own output could not be told from it.
   if (options.output == "-" && !options.command.empty() && !options.has_stop_watch())
     return usage_error("-o -: standard output is the command's; name a file");
   if (options.output == "-" && isatty(STDOUT_FILENO) != 0)
@@ -133,6 +134,7 @@ Result<> set_events(const RecordOptions& options, SamplerOptions& sampler) {
   std::vector<std::string> terms;
   for (const std::string& text : options.events) {
     size_t slash = text.find('/');
+    // set_wall() takes care of it: the kernel's samplers do not know this event.
     if (text.substr(0, slash) == kWallEvent)
       continue;
     names.push_back(text.substr(0, slash));
@@ -169,6 +171,7 @@ Result<> add_off_cpu(const std::string& text, SamplerOptions& sampler) {
   std::vector<EventType>& events = sampler.events;
   if (events.empty())
     events.emplace_back();
+  // The last threshold counts, as with all options that are given twice.
   std::erase_if(events,
                 [](const EventType& event) { return event.source == EventSource::kOffCpu; });
   events.push_back(off_cpu(threshold));
@@ -188,6 +191,7 @@ Result<> set_wall(const RecordOptions& options, RecordPlan& plan) {
   if (!is_of_command && options.processes.empty() && options.comms.empty() &&
       options.user.empty())
     return usage_error("wall: of which processes? name them (-p PID), or a command");
+  // The sampler of the kernel's events is not needed then.
   plan.is_wall_only =
       named > 0 && std::cmp_equal(named, options.events.size()) && !options.off_cpu;
   // Alone it is the event whose rate -F is.
@@ -221,6 +225,7 @@ Result<> set_rate(const RecordOptions& options, SamplerOptions& sampler) {
     return Ok{};
   if (!has_events)
     return usage_error("--count: of which events? name them with -e");
+  // The lowest period is that of clocks, whose events are nanoseconds.
   auto counts_time = [](const EventType& event) {
     return is_clock(event) && event.period == 0;
   };
@@ -286,6 +291,7 @@ Result<> set_scope(const RecordOptions& options, Scope& scope) {
       scope.pids.push_back(static_cast<uint32_t>(*pid));
   scope.tids = options.tids;
   scope.follows_children = !options.leaves_children && options.tids.empty();
+  // CPUs alone mean whatever runs on them.
   scope.is_system_wide =
       options.is_system_wide || (!options.has_processes() && options.command.empty());
   if (options.cpus.empty())
@@ -327,6 +333,7 @@ Result<RecordPlan> make_plan(const RecordOptions& options) {
   plan.archive = {archive_mode(options.archive), options.archived_data};
   sampler.has_user = !options.is_kernel_only;
   sampler.has_kernel = !options.is_user_only;
+  // Contradictions first: an error about a value would hide them.
   if (auto checked = check_scope(options); !checked)
     return std::move(checked).error();
   if (auto checked = check_rest(options); !checked)

@@ -137,6 +137,7 @@ Result<> find_function(const Profile& profile, std::optional<FunctionChoice>& fu
   if (!function)
     return Ok{};
   FrameKeys keys(profile, Dimension::Kind::kFunction);
+  // A pattern that matches comes first; only a text without a match is tried as a label.
   auto is_meant = [&](const ViewKey& key) { return function->matches(key); };
   if (std::ranges::any_of(keys.all(), is_meant))
     return Ok{};
@@ -210,6 +211,8 @@ Result<int> run_report(ReportOptions& options) {
   std::vector<std::string> inputs = options.inputs;
   if (!options.source_directory.empty())
     inputs.push_back(options.source_directory);
+  // From here on this process reads files of strangers, with no right but to what is named
+  // here.
   auto confined = become_parser({.inputs = inputs,
                                  .roots = roots_of(*files),
                                  .outputs = {options.output},

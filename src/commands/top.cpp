@@ -87,6 +87,7 @@ Result<TopPlan> make_top_plan(TopOptions& options) {
   auto window = parse_time("--window", options.window);
   if (!window)
     return std::move(window).error();
+  // A window shorter than the interval would never show some samples.
   return TopPlan{*std::move(plan), *interval, std::max(*window, *interval)};
 }
 
@@ -170,6 +171,7 @@ bool print_report(std::string_view text) {
 Result<> print_reports(Profiles& profiles, const ViewOptions& view, uint64_t interval) {
   uint64_t due = monotonic_ns();
   for (bool is_first = true;; is_first = false) {
+    // A report that took longer than the interval delays the next ones, and none is made twice.
     due = std::max(due + interval, monotonic_ns());
     auto profile = profiles.next(due);
     if (!profile)
@@ -253,6 +255,7 @@ Result<int> top(TopOptions& options) {
   options.record.output = "-";  // standard output is ours, and not the command's
   if (is_shown_in_browser(options))
     choose_character_set();  // before there are threads
+  // The command would write over the browser's screen.
   options.record.is_terminal_taken = is_shown_in_browser(options);
   auto targets = open_targets(options.record, plan->record.sampler.scope);
   if (!targets)
@@ -290,6 +293,7 @@ Result<int> top(TopOptions& options) {
   HeldCommand* command = targets->command ? &*targets->command : nullptr;
 
   recording.run(*watch);
+  // The recording has a thread of its own while reports are shown.
   auto shown = show(recording, options, *plan);
   recording.stop();
   auto stop = recording.finish();

@@ -27,6 +27,7 @@ namespace gosym::go {
 //             the function. From 1.20 on an index may be that of its own parent pc, if that is
 //             0: the compiler does not say where initialisers call from
 //   funcdata  lies in the image
+//
 // Rows of lines and files that hold for no code are left out: Go 1.2 has some of -1 in C code.
 // Functions without any table are healthy: those that only mark a place, and trampolines.
 class FunctionChecker {

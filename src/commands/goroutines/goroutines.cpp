@@ -107,6 +107,7 @@ bool passes(const GoroutineFilter& filter, const NamedGoroutines& named, size_t 
   };
   if (!filter.label_key.empty() && std::ranges::none_of(named.labels[index], has_label))
     return false;
+  // The focus may be a function of the runtime, so stacks are searched whole.
   auto is_focus = [&](const Call& call) { return filter.focus->matches(call.function); };
   return !filter.focus || is_focus(named.creator(goroutine, has_system)) ||
          std::ranges::any_of(named.stack(goroutine, true), is_focus);
@@ -303,6 +304,7 @@ Result<int> run_goroutines(const GoroutinesOptions& options) {
   if (interval)
     return watch(chosen->pid, *filter, options, *interval);
   auto look = look_at(open_source(*chosen), *filter, options.has_system);
+  // An error of reading is told as the end of the process if that is the cause.
   if (auto is_there = check_is_there(*chosen); !is_there)
     return std::move(is_there).error();
   return look ? show(*look, options) : Result<int>(std::move(look).error());

@@ -59,6 +59,7 @@ std::vector<Turns> parts_of(std::span<const Call> stack, bool folds) {
   while (!stack.empty()) {
     Turns part = {stack.first(1)};
     for (size_t count = 1; folds && count <= std::min(kMostCalls, stack.size()); count++)
+      // The shortest cycle is tried first, as longer ones may be made of it.
       if (size_t times = times_at_begin(stack, count); (times - 1) * count >= kLeastFolded) {
         part = {stack.first(count), times};
         break;
@@ -96,6 +97,7 @@ void append_stack(const NamedGoroutines& named, const Goroutine& goroutine, bool
   }
   std::vector<Call> stack = named.stack(goroutine, has_system);
   std::vector<Turns> parts = parts_of(stack, folds);
+  // Both ends tell most: where it waits, and what it works for.
   size_t left_out = parts.size() > 2 * kMostFrames ? parts.size() - 2 * kMostFrames : 0;
   size_t elided = 0;
   for (size_t i = 0; i < parts.size(); i++) {
@@ -116,6 +118,7 @@ void append_stack(const NamedGoroutines& named, const Goroutine& goroutine, bool
 void append_creator(const NamedGoroutines& named, const Goroutine& goroutine, uint64_t parent,
                     bool has_system, std::string& text) {
   Call creator = named.creator(goroutine, has_system);
+  // Nobody created the main goroutine, as Go's tracebacks have it.
   if (creator.function.empty() || goroutine.number == 1)
     return;
   text += "created by " + shown_name(creator.function);
@@ -168,6 +171,7 @@ std::vector<Group> group(const NamedGoroutines& named, const GoroutineView& view
            std::ranges::count(members, named.crashed,
                               [](const Goroutine* one) { return one->thread; }) > 0;
   };
+  // The goroutine that crashed comes first, then the largest groups.
   std::ranges::sort(sorted, [&](const Group& one, const Group& other) {
     return std::tuple(!is_crashed(one), other.size(), one.front()->number) <
            std::tuple(!is_crashed(other), one.size(), other.front()->number);
@@ -255,6 +259,8 @@ std::string value_of(const NamedGoroutines& named, const Goroutine& goroutine, b
   }
   if (key == "function") {
     std::vector<Call> stack = named.stack(goroutine, has_system);
+    // The innermost function is nearly always one that waits; the first of the program tells
+    // more.
     auto waits = std::ranges::find_if_not(stack, is_of_waiting, &Call::function);
     if (waits == stack.end())
       waits = stack.begin();
@@ -389,6 +395,7 @@ std::string folded_of(const NamedGoroutines& named, const GoroutineView& view) {
     for (auto call = stack.rbegin(); call != stack.rend(); ++call)
       frames.push_back(shown_name(call->function));
     for (std::string& frame : frames)
+      // The format has no way to quote the semicolon that parts its frames.
       std::ranges::replace(frame, ';', ':');
     lines[joined(frames, ";")] += members.size();
   }
@@ -442,10 +449,12 @@ std::string changes_of(const GoroutineCounts* before, const GoroutineCounts& now
     auto old = before ? before->find(place) : now.end();
     add(place, count, before && old != before->end() ? old->second : 0);
   }
+  // Places that are gone have no count now, so they are only found from here.
   if (before)
     for (const auto& [place, count] : *before)
       if (!now.contains(place))
         add(place, 0, count);
+  // Equal changes stay in order of place, so that looks are easy to compare.
   std::ranges::stable_sort(rows, [](const Row& one, const Row& other) {
     return std::abs(one.change) > std::abs(other.change);
   });

@@ -105,6 +105,8 @@ double error_of(const HeapProfile& heap, bool is_allocated) {
   for (const HeapBucket& bucket : heap.buckets) {
     auto count = static_cast<double>(bucket.allocated - (is_allocated ? 0 : bucket.freed));
     auto size = static_cast<double>(bucket.size);
+    // The runtime samples each byte with a chance of 1 / rate, so an object of this size by
+    // this one.
     double chance = heap.rate <= 1 ? 1 : 1 - std::exp(-size / static_cast<double>(heap.rate));
     if (size == 0 || chance <= 0)
       continue;
@@ -167,6 +169,7 @@ std::string header_of(const Profile& profile, const HeapView& view) {
 Result<> write_profile(Profile& profile, std::string_view header, HeapOptions& options) {
   select(profile, options.selection);
   const Format& format = *find_format(options.format);
+  // A profile may have two events; formats that write one get the first.
   if (format.events != EventsWritten::kTogether) {
     EventPart part = select_event(profile, 0);
     exchange(part, profile);
@@ -250,6 +253,7 @@ Result<int> look_for_growth(const ChosenSource& chosen, const HeapOptions& optio
     uint64_t time = monotonic_ns();
     auto found = source ? read_first_heap(*source, HeapTime::kCollection)
                         : Result<FoundHeap>(Error(source.error()));
+    // A process that ended while it was read looks like any error; this tells it apart.
     auto is_there = check_is_there(chosen);
     if (!is_there && growth.looks() >= kLeastHeapLooks) {
       print(stderr, "gosym: note: the process has ended before the last look\n");

@@ -26,10 +26,12 @@ Result<ResidentMemory> read_resident(const GoroutineSource& source,
   auto is_library = [](const proc::MemoryUse& use) {
     return base_name(use.mapping.path).find(".so") != std::string_view::npos;
   };
+  // Memory without a name may be of C's malloc as well, once there is a C library.
   memory.has_c = std::ranges::any_of(uses, is_library);
   std::set<uint64_t> arenas(counts.arenas.begin(), counts.arenas.end());
   for (const proc::MemoryUse& use : uses) {
     const proc::MapsEntry& mapping = use.mapping;
+    // A mapping may begin before an arena; it is the heap's if any arena begins in it.
     auto arena = arenas.lower_bound(mapping.start / kArenaSize);
     bool is_named = !mapping.path.empty();
     bool is_of_go = mapping.path.starts_with("[anon: Go:");
@@ -77,6 +79,7 @@ struct HeapPart {
 };
 
 std::vector<HeapPart> parts_of(const MemoryCounts& counts) {
+  // The counts are read one after the other, so none may be taken to be the larger.
   uint64_t live = counts.collections == 0 ? 0 : std::min(counts.marked, counts.object_bytes);
   return {{"live", "live, as the last collection found it", live},
           {"since", "allocated since, or garbage that is not swept yet",
@@ -110,6 +113,7 @@ std::string table_of(const MemorySummary& summary) {
     text += summary_row(part.bytes, std::nullopt, fmt::format("  {}", part.what));
   if (!resident)
     return text + summary_row(runtime_own(counts), std::nullopt, "Go's runtime itself");
+  // The runtime counts what it asked for, the kernel what is in memory.
   if (counts.committed > resident->arenas)
     text += summary_row(counts.committed - resident->arenas, std::nullopt,
                         "  less what of that was never used, or is swapped out");

@@ -149,6 +149,7 @@ Result<Symbols> open_binary(const std::string& path, const DebugFileOptions& fil
   if (!opened)
     return std::move(opened).error().context(fmt::format("'{}'", printable(path)));
   Symbols symbols = *std::move(opened);
+  // An image that cannot be read whole still names what it can.
   for (const std::string& note : {symbols->problem(), symbols->assumption()})
     if (!note.empty())
       warn(path, note);
@@ -160,6 +161,8 @@ Ask ask_binary(const Symbols& symbols, const std::string& path) {
   auto told = std::make_shared<std::string>();
   return Ask([=](std::span<const uint64_t> addresses, const Tell& tell) -> Result<> {
     ask_symbols(*symbols, addresses, *answers, tell);
+    // Searching for separate files goes on with the addresses, so it may fail at any batch;
+    // each problem is told once.
     if (std::string problem = symbols->search_problem(); problem != *told)
       warn(path, *told = problem);
     return Ok{};
@@ -167,6 +170,8 @@ Ask ask_binary(const Symbols& symbols, const std::string& path) {
 }
 
 Result<Ask> ask_process(const ResolveOptions& options, const DebugFileOptions& files) {
+  // Rights are needed to open the process; what is read of it afterwards needs none in this
+  // process.
   auto opened = LiveProcess::open(*options.pid);
   if (!opened)
     return std::move(opened).error();
@@ -278,6 +283,7 @@ private:
 
 // "add" is a number as well as a name. Few addresses have no digit from 0 to 9.
 bool is_name(const std::string& word, Names* names) {
+  // A word that is no number is a name, unless it looks like an address that was mistyped.
   if (!names || !parse_hex(word))
     return names && !looks_like_address(word);
   return word.find_first_of("0123456789") == word.npos && names->has(word);
@@ -306,6 +312,7 @@ Result<int> resolve_words(const Ask& ask, Names* names, const ResolveOptions& op
       names->ask(word, tell);
       continue;
     }
+    // The error stands between the answers of the words before and after it.
     std::fflush(stdout);
     print(stderr, "gosym: error: '{}' is not a hexadecimal address\n", printable(word));
     status = kUsage;
@@ -426,6 +433,7 @@ Result<int> run_by_build_id(const ResolveOptions& options, const DebugFileOption
     names.ask(asked, tell);
     return Ok{};
   };
+  // Without places on the command line they are read from standard input.
   if (!places.empty()) {
     (void)ask(places, answer_printer(options));
     return kSuccess;
@@ -491,6 +499,7 @@ void drop_pretty(std::vector<std::string>& line) {
   auto names_file = [&](const std::string& word) {
     return word.starts_with("--exe") || (is_cluster(word) && word.find('e') != word.npos);
   };
+  // -p is --pid unless another word shows that the line is one of addr2line's.
   if (std::ranges::none_of(line, names_file))
     return;
   for (std::string& word : line)
