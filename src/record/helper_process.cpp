@@ -77,6 +77,7 @@ void serve_starter(int channel) {
       reply.pid = start_helper(request.kind, theirs);
       if (reply.pid > 0)
         helpers.insert(reply.pid);
+      // Only helpers that were started here may be ended or asked for.
     } else if (helpers.contains(request.pid) && request.order == Order::kEnd) {
       end_helper(request.pid);
       helpers.erase(request.pid);
@@ -112,6 +113,7 @@ HelperProcess::~HelperProcess() {
 bool HelperProcess::start() {
   if (pid_ != 0)
     return true;
+  // A confined process may not start others, and has a starter for that.
   is_child_ = !starter;
   int pid = is_child_ ? start_helper(kind_, channel_)
                       : give_order({Order::kStart, kind_, 0}, channel_).pid;
@@ -146,6 +148,7 @@ bool HelperProcess::wait_until(uint64_t end) {
   while (true) {
     uint64_t now = monotonic_ns();
     end = std::min(end, end_);
+    // Rounded up, or the last millisecond would be spent polling without a pause.
     int left_ms = now < end ? static_cast<int>((end - now) / 1'000'000 + 1) : 0;
     pollfd entry = {.fd = channel_.get(), .events = POLLIN, .revents = 0};
     int ready = poll(&entry, 1, left_ms);
@@ -175,12 +178,15 @@ bool HelperProcess::wait_for_answer() {
   UniqueFd none;
   char state = is_child_ ? state_of_helper(pid_)
                          : give_order({Order::kTellState, kind_, pid_}, none).state;
+  // A helper that is ready to run waits for a CPU of a busy machine, and is not hung.
   if (state == 'R')
     return wait_until(begin + kPatienceForTurn);
+  // A helper in an uninterruptible wait may still get its answer from the kernel.
   if (state != 'D')
     return wait_until(begin);  // it may have answered since
   begin = monotonic_ns();
   bool has_come = wait_until(begin + kernel_patience_);
+  // All such waits have so long together: a user can cause any number of them.
   kernel_patience_ -= std::min(kernel_patience_, monotonic_ns() - begin);
   return has_come;
 }

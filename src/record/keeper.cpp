@@ -114,6 +114,7 @@ bool Keeper::has_reply(Task task) {
 Keeper::Reply Keeper::ask(const Request& request, UniqueFd& given) {
   if (!channel_)
     return perform(request, given);
+  // A request and its reply belong together: several threads may ask.
   std::lock_guard lock(asking_);
   Reply reply;
   if (!send_message(channel_.get(), request, sizeof(request), -1) ||
@@ -137,12 +138,14 @@ Keeper::Reply Keeper::perform(const Request& request, UniqueFd& given) const {
       reply.error = given ? 0 : errno;
       return reply;
     case Task::kSignal:
+      // The descriptor is the command's, so no other process can be signalled.
       if (request.index == SIGINT || request.index == SIGTERM)
         syscall(SYS_pidfd_send_signal, command_, request.index, nullptr, 0);
       return reply;
     default:
       break;
   }
+  // A map may be used only as it was kept for: targets are read, goroutines' programs changed.
   MapUse use = request.task == Task::kList ? MapUse::kRead : MapUse::kChange;
   if (request.index >= maps_.size() || maps_[request.index].use != use) {
     reply.error = EINVAL;
@@ -163,6 +166,7 @@ UniqueFd Keeper::open(const Request& request) const {
   if (request.index >= events_.size())
     return {};
   const perf_event_attr& attr = events_[request.index];
+  // An event for a thread may not be opened for a whole CPU, nor the other way round.
   bool is_of_thread = attr.inherit != 0;
   if (is_of_thread ? request.thread <= 0 : request.thread != kAnyThread)
     return {};
@@ -178,6 +182,7 @@ UniqueFd Keeper::make_ring(const Request& request) const {
 }
 
 void Keeper::list(const KeptMap& map, const Request& request, Reply& reply) {
+  // A message has room for some entries; the next request goes on behind the last one.
   reply.last = request.key;
   const void* before = request.has_key != 0 ? reply.last.data() : nullptr;
   for (size_t i = 0; i < reply.entries.size(); i++) {

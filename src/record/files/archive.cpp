@@ -78,6 +78,7 @@ UniqueFd Archive::find_again(const Held& held) const {
 void Archive::choose() {
   for (auto next = held_.begin(); next != held_.end();) {
     auto held = next++;
+    // A file that is still where it was can be read later, and is not kept.
     if (!wanted_.contains(held->first) || !is_due(held->second))
       continue;
     Held& file = held->second;
@@ -120,6 +121,7 @@ void Archive::drop_first() {
 std::optional<Result<ImagePiece>> Archive::next_of_first(uint64_t room) {
   if (!pieces_) {
     Chosen& chosen = chosen_.front();
+    // It was closed to make room, and is no longer found at its path.
     if (!chosen.file)
       return Error("more files than could be held open");
     struct stat status {};
@@ -128,6 +130,7 @@ std::optional<Result<ImagePiece>> Archive::next_of_first(uint64_t room) {
     auto opened = ImagePieces::open(chosen.image, std::move(chosen.file), data_);
     if (!opened)
       return std::move(opened).error();
+    // A file is kept whole or not at all: a part would name code wrongly.
     if (opened->size() > room)
       return Error("no room for it below --max-size");
     if (auto taken = shares_.take(status.st_uid, opened->size()); !taken)

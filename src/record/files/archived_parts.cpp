@@ -33,6 +33,7 @@ std::vector<elf::FileExtent> merged(std::vector<elf::FileExtent> extents, uint64
   std::ranges::sort(extents, {}, &elf::FileExtent::offset);
   std::vector<elf::FileExtent> result;
   for (elf::FileExtent extent : extents) {
+    // Headers may claim more than the file has.
     if (extent.offset >= file_size || extent.size == 0)
       continue;
     extent.size = std::min(extent.size, file_size - extent.offset);
@@ -79,6 +80,7 @@ bool is_data(const elf::Section& section) {
 // Places in a section where a record of the runtime may begin: it has the address of the table.
 std::vector<uint64_t> find_records(const elf::Section& section, const elf::Image& image,
                                    const elf::Section& table, const SparseCopy& file) {
+  // Read in pieces into one buffer, as these sections are only looked through and not kept.
   constexpr uint64_t kPieceSize = 256 << 10;
   constexpr size_t kMaxRecords = 16;
   std::vector<uint64_t> records;
@@ -100,6 +102,8 @@ std::vector<uint64_t> find_records(const elf::Section& section, const elf::Image
 
 std::vector<elf::FileExtent> extents_of(const elf::Image& image, bool has_debug_info) {
   std::vector<elf::FileExtent> extents = elf::header_tables(image.file);
+  // The tables of headers are found from the ELF header, which belongs to no segment or
+  // section.
   extents.push_back({.offset = 0, .size = sizeof(Elf64_Ehdr)});
   for (const elf::Segment& segment : image.segments)
     if (segment.type == PT_LOAD || segment.type == PT_NOTE)

@@ -91,6 +91,7 @@ bool has_same_code(const RawMapping& part, int file, const proc::ReadMemory& rea
       return false;
     telling += tells_something(of_file[i]) ? 1 : 0;
   }
+  // Most of the compared places must tell something, or padding would pass for code.
   return telling >= kCompared / 2;
 }
 
@@ -102,6 +103,7 @@ void add_copies(const PlaceOfCopy& place, FileHelper& files,
     return;
   std::vector<LoadSegment> segments = read_contents(*file, status).image.segments;
   std::set<uint64_t> biases;
+  // Neither neighbour alone is sure to lie in one segment, so that each possible bias is tried.
   add_biases(segments, place.before, biases);
   add_biases(segments, place.after, biases);
   size_t compared = 0;
@@ -110,6 +112,7 @@ void add_copies(const PlaceOfCopy& place, FileHelper& files,
       auto part = part_of(place, segment, bias);
       if (!part)
         continue;
+      // A file that lies about its segments costs a bounded number of comparisons.
       if (compared++ == kMaxCompared)
         return;
       if (has_same_code(*part, file->get(), read_memory)) {
@@ -127,6 +130,7 @@ std::vector<PlaceOfCopy> places_of_copies(std::span<const proc::MapsEntry> entri
   for (auto entry = entries.begin(); entry != entries.end(); ++entry) {
     if (!is_code_without_file(*entry) || places.size() == kMaxPlacesOfCopies)
       continue;
+    // A copy lies in the place of code, between two mappings of the same file.
     auto before = std::find_if(std::make_reverse_iterator(entry), entries.rend(), is_of_file);
     auto after = std::find_if(entry, entries.end(), is_of_file);
     bool is_between = before != entries.rend() && after != entries.end() &&

@@ -73,6 +73,7 @@ void note_size(PerfMaps::Place& place, const struct stat& status) {
   constexpr size_t kMaxMarks = 1024;
   uint64_t now = monotonic_ns();
   auto size = static_cast<uint64_t>(status.st_size);
+  // A file that is another one, or has become shorter, was written from the start.
   bool is_anew =
       status.st_ino != place.inode || (!place.marks.empty() && size < place.marks.back().size);
   if (is_anew)
@@ -80,6 +81,7 @@ void note_size(PerfMaps::Place& place, const struct stat& status) {
   place.inode = status.st_ino;
   if (place.marks.empty() || size > place.marks.back().size)
     place.marks.push_back({std::max(change_time(status, now), place.watched_at), size});
+  // Marks become coarser with time, but their number stays bounded.
   if (place.marks.size() > kMaxMarks)
     thin_out(place.marks);
   place.watched_at = now;
