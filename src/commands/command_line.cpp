@@ -169,6 +169,7 @@ void add_values(CLI::Option& added, const Option& option) {
 void add_option(CLI::App& app, const Option& option) {
   bool is_bare = is_flag(option) || option.values == Values::kOptional;
   CLI::callback_t set_all = [&option, is_bare](const CLI::results_t& values) {
+    // The library hands over all values of an option at once, after the whole line was read.
     for (const std::string& value : values)
       if (option.set)
         option.set(is_bare && value == kFlagValue ? "" : value);
@@ -217,6 +218,7 @@ size_t distance(std::string_view from, std::string_view to) {
         here = i + j;
         continue;
       }
+      // The distance of Damerau and Levenshtein, by the table of all beginnings of both words.
       here = std::min({least[i - 1][j] + 1, least[i][j - 1] + 1,
                        least[i - 1][j - 1] + (from[i - 1] == to[j - 1] ? 0 : 1)});
       if (i > 1 && j > 1 && from[i - 1] == to[j - 2] && from[i - 2] == to[j - 1])
@@ -238,6 +240,7 @@ std::string closest(std::string_view word, std::span<const std::string> names) {
       found = name;
       if (far == 0)
         break;
+      // Later names have to be closer, so that the first of equals wins.
       limit = far - 1;
     }
   return found;

@@ -283,7 +283,7 @@ Result<> become_parser(const NamedFiles& files, const std::string& pager) {
   UniqueFd of_openers;
   if (!make_pair(to_openers, of_openers) || !make_pair(to_front, to_parser))
     return system_error("cannot make a socket", errno);
-  // What is buffered would be written twice, by both processes.
+  // Buffered output would be written twice, by both processes.
   std::fflush(nullptr);
   sigset_t handled = handled_signals();
   sigset_t before;

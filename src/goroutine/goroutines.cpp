@@ -362,6 +362,7 @@ public:
     odd_ = 0;
     shortened_ = 0;
     bool has_time = cpu_ns >= kMaxLookTime;
+    // A look without time left is small, but is taken.
     stack_bytes_left_ = has_time ? kMaxLookBytes : kFewLookBytes;
     walker_.allow(std::min(cpu_ns, kMaxLookTime));
     Result<std::vector<Checked>> checked = std::vector<Checked>();
@@ -374,6 +375,8 @@ public:
     looked_at_ = choose_among(*checked, random.subspan(1));
     if (auto done = look_at_chosen(); !done)
       return std::move(done).error();
+    // A list whose goroutines make no sense is another variable: the program has gone on to
+    // another one.
     bool is_none = checked->empty() || odd_ > all_.size() / 2;
     if (is_none)
       moves_.forget();
@@ -444,6 +447,7 @@ private:
       uint64_t after = 0;
       if (auto read = read_at(allgs, std::as_writable_bytes(std::span(slice))); !read || !*read)
         return read ? Result(std::vector<Checked>()) : std::move(read).error();
+      // The slice may be torn between its words, as the program runs meanwhile.
       auto [address, length, capacity] = slice;
       if (address == 0 || address % kGoWord != 0 || length == 0 || length > capacity ||
           length > kMaxGoroutines)
@@ -526,6 +530,7 @@ private:
       if (checked[i].is_alive)
         (checked[i].is_moving ? moving : resting).push_back({i, checked[i].stands_for});
     size_t room = random.size();
+    // Room that the moving ones do not need goes to those that rest.
     size_t left = room - std::min(moving.size(), room);
     size_t of_resting =
         std::min(resting.size(), std::max({left, room / kLeastShareOfResting, size_t{1}}));
@@ -587,6 +592,7 @@ private:
       if (address == 0 || address % kGoWord != 0 || length == 0 || length > capacity)
         return list;
       list_size_ = length;
+      // The address after the read tells if the list lay there all the time.
       auto is_read = read_words(address, std::min(length, kMaxGoroutines), list);
       if (!is_read)
         return std::move(is_read).error();
@@ -598,6 +604,7 @@ private:
       else if (after[0] == address)
         break;
     }
+    // A g that stands in the list twice would be counted twice.
     std::ranges::sort(list);
     list.erase(std::unique(list.begin(), list.end()), list.end());
     std::erase_if(list, [](uint64_t g) { return g == 0 || g % kGoWord != 0; });
@@ -644,6 +651,7 @@ private:
     pieces_.clear();
     for (size_t i = 0; i < pending.size(); i++) {
       const GoroutinePosition& at = pending[i].at;
+      // The g is read before and after its stack: if both are equal it did not run in between.
       stacks_[i].resize(take_bytes(std::min(at.high - at.stack_pointer, kFirstStackSize)));
       pieces_.push_back({pending[i].address, copy(2 * i)});
       pieces_.push_back({at.stack_pointer, stacks_[i]});
@@ -680,6 +688,7 @@ private:
   Result<> add_stack(const Look& look, Bytes g, Bytes stack) {
     bool is_whole = walker_.walk(look.at, stack, calls_);
     GoroutineStack state = is_whole ? GoroutineStack::kWhole : GoroutineStack::kCut;
+    // Most stacks are whole at the first read; only one that needs more words is read again.
     bool is_short = stack.size() < look.at.high - look.at.stack_pointer;
     if (!is_whole && is_short && walker_.asks_beyond(look.at.high)) {
       auto deep = read_deep(look);
@@ -724,6 +733,8 @@ private:
     Goroutine goroutine = make_goroutine(address, g, layout_);
     if (is_dead(to_underlying(goroutine.status)))
       return;
+    // These conditions hold for every g of a program whose layout is right; many odd ones mean
+    // that it is not.
     bool is_status = !go::to_string(goroutine.status).empty();
     bool has_stack = state != GoroutineStack::kRunning ||
                      goroutine.status == GoroutineStatus::kRunning ||

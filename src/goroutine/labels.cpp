@@ -149,6 +149,7 @@ private:
   Result<> read_buckets(const std::vector<LabelPlace>& buckets, std::vector<LabelPlace>& next) {
     return read_all(buckets, [&](const LabelPlace& place, Bytes bucket) {
       constexpr uint64_t kSlots = 8;
+      // Smaller values mark slots that are empty (runtime_layout.h).
       constexpr uint8_t kLeastUsed = 5;
       for (uint64_t slot = 0; slot < kSlots; slot++)
         if (load<uint8_t>(bucket, slot).value_or(0) >= kLeastUsed)
@@ -194,6 +195,7 @@ private:
 Result<std::vector<std::vector<GoroutineLabel>>> read_labels(
     const std::vector<Goroutine>& all, const go::RuntimeLayout& layout,
     const proc::ReadMemory& read_memory, const LabelLimits& limits) {
+  // Goroutines inherit labels, so that many share a set, which is read once.
   std::map<uint64_t, size_t> sets;  // by pointer
   std::vector<uint64_t> pointers;
   for (const Goroutine& goroutine : all)
@@ -217,6 +219,7 @@ Result<std::vector<std::vector<GoroutineLabel>>> read_labels(
     return std::move(done).error();
   std::vector<std::vector<GoroutineLabel>> result(all.size());
   for (size_t i = 0; i < owners.size(); i++)
+    // A set that was given up meanwhile may be other memory by now.
     if (uint64_t pointer = all[owners[i]].labels; pieces[i].is_read && now[i] == pointer)
       result[owners[i]] = (*labels)[sets.at(pointer)];
   return result;
