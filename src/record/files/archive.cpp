@@ -130,7 +130,7 @@ std::optional<Result<ImagePiece>> Archive::next_of_first(uint64_t room) {
     auto opened = ImagePieces::open(chosen.image, std::move(chosen.file), data_);
     if (!opened)
       return std::move(opened).error();
-    // A file is kept whole or not at all: a part would name code wrongly.
+    // An image that lacks a piece is of no use, so a file is kept whole or not at all.
     if (opened->size() > room)
       return Error("no room for it below --max-size");
     if (auto taken = shares_.take(status.st_uid, opened->size()); !taken)
