@@ -3,7 +3,7 @@
 #include <random>
 
 #include "base/mapped_file.h"
-#include "elf/build_ids.h"
+#include "elf/image.h"
 #include "output/format.h"
 #include "profile/function_totals.h"
 #include "profile/replay.h"

@@ -2,7 +2,7 @@
 #pragma once
 
 // The goroutine that a thread runs, read from the memory of its process. What the fields mean
-// is told in src/go/runtime_layout.h. All of it may be damaged or made up: what cannot be read
+// is told in src/go/goroutine_layout.h. All of it may be damaged or made up: what cannot be read
 // reads as 0.
 
 #include "code.h"

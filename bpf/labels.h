@@ -46,7 +46,7 @@ static __always_inline void take_label_slice(__u64 slice) {
   }
 }
 
-// A bucket of a map[string]string (src/go/runtime_layout.h).
+// A bucket of a map[string]string (src/go/goroutine_layout.h).
 #define GO_BUCKET_SLOTS 8
 #define GO_BUCKET_KEYS 8
 #define GO_BUCKET_VALUES (GO_BUCKET_KEYS + GO_BUCKET_SLOTS * 16)

@@ -100,7 +100,7 @@
 #define GOSYM_MAX_LABELS 10
 #define GOSYM_MAX_LABEL_BUCKETS 4
 
-// Offsets for reading the goroutines of a Go program: src/go/runtime_layout.h.
+// Offsets for reading the goroutines of a Go program: src/go/goroutine_layout.h.
 struct gosym_go_program {
   __u64 offset;     // of the pointer to g from the thread pointer
   __u64 offset_at;  // address of a word with that offset, or 0

@@ -13,7 +13,7 @@
 #include "commands/command.h"
 #include "commands/foreign_words.h"
 #include "output/output_file.h"
-#include "record/privileges.h"
+#include "record/rights.h"
 
 namespace {
 

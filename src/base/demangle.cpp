@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "base/text.h"
-#include "base/width.h"
 
 namespace gosym {
 

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <linux/openat2.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include <cerrno>
 #include <climits>
 #include <cstring>
+#include <filesystem>
 
 namespace gosym {
 
@@ -60,6 +62,28 @@ std::string real_path(const UniqueFd& found, const std::string& root) {
   if (top == "/")
     return path;
   return path.starts_with(top + "/") ? path.substr(top.size()) : "";
+}
+
+bool is_planted(const std::string& path, const struct stat& status) {
+  std::string directory = std::filesystem::path(path).parent_path();
+  struct stat parent {};
+  bool is_shared = stat(directory.empty() ? "." : directory.c_str(), &parent) == 0 &&
+                   (parent.st_mode & S_IWOTH) != 0;
+  return is_shared && status.st_uid != geteuid() && status.st_uid != getuid();
+}
+
+Error planted_error(const std::string& path, const struct stat& status) {
+  return errorf("'{}' belongs to user {}, in a directory where everybody may write", path,
+                status.st_uid)
+      .with_hint("name another file");
+}
+
+void raise_file_limit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+    return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 }  // namespace gosym

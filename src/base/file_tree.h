@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/stat.h>
+
 #include <string>
 
 #include "base/result.h"
@@ -23,5 +25,15 @@ Result<UniqueFd> reopen(const UniqueFd& found);
 // The true place in the tree of a file that was found: an absolute path without links. Empty if
 // that cannot be told.
 std::string real_path(const UniqueFd& found, const std::string& root);
+
+// True if a file that is opened for writing may have been put there by somebody else: in /tmp
+// and the like, links and FIFOs of other users (by the rules of fs.protected_symlinks and
+// fs.protected_fifos, which are not set everywhere). `status` is of lstat.
+bool is_planted(const std::string& path, const struct stat& status);
+Error planted_error(const std::string& path, const struct stat& status);
+
+// Lets this process have as many files open as the administrator allows, where the limit it has
+// from its shell is 1024 as a rule. What it has started keeps its own.
+void raise_file_limit();
 
 }  // namespace gosym

@@ -9,7 +9,7 @@
 
 #include "base/result.h"
 #include "browser/query.h"
-#include "output/screen.h"
+#include "output/table.h"
 #include "profile/profile.h"
 #include "view/totals.h"
 

@@ -4,18 +4,17 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <map>
+#include <tuple>
 
 #include "base/percent.h"
 #include "base/text.h"
-#include "base/width.h"
-#include "browser/details.h"
-#include "browser/help.h"
-#include "browser/layout.h"
 #include "browser/update.h"
-#include "output/amounts.h"
-#include "output/header.h"
+#include "output/text.h"
 #include "output/tree.h"
-#include "profile/timeline.h"
+#include "output/unnamed.h"
+#include "profile/profile.h"
 
 namespace gosym::browser {
 
@@ -747,6 +746,281 @@ Grid draw_waiting(Size size, std::string_view title, std::string_view what) {
   grid.fill(size.height - 1, Look::kBar);
   grid.write(1, size.height - 1, "q quit", Look::kBar);
   return grid;
+}
+
+namespace {
+
+// The sources of names, and the reasons for none, of the locations with an entry.
+struct Evidence {
+  std::map<FrameSource, size_t> sources;
+  std::map<Unnamed, size_t> reasons;
+  size_t addresses = 0;
+  size_t inlined = 0;  // addresses where it is an inlined call
+};
+
+Evidence evidence_of(const Answer& answer, const ViewKey& key) {
+  const Profile& profile = answer.profile();
+  const FrameKeys& keys = answer.entries->keys;
+  Evidence evidence;
+  for (size_t i = 0; i < profile.locations.size(); i++) {
+    const Location& location = profile.locations[i];
+    std::span<const KeyId> ids = keys.of(static_cast<LocationId>(i));
+    auto found =
+        std::ranges::find_if(ids, [&](KeyId id) { return keys[id].identity == key.identity; });
+    if (found == ids.end())
+      continue;
+    evidence.addresses++;
+    if (location.frame_count == 0) {
+      evidence.reasons[location.unnamed]++;
+      continue;
+    }
+    auto depth = static_cast<size_t>(found - ids.begin());
+    evidence.sources[profile.frames_of(location)[depth].source]++;
+    evidence.inlined += depth + 1 < ids.size() ? 1 : 0;
+  }
+  return evidence;
+}
+
+}  // namespace
+
+std::vector<std::string> details_of(const Answer& answer, const ViewKey& key) {
+  const Profile& profile = answer.profile();
+  std::vector<std::string> lines = {key.text, ""};
+  auto add = [&](std::string_view what, std::string_view text) {
+    lines.push_back(fmt::format("{:<10} {}", what, text));
+  };
+  auto total = std::ranges::find_if(answer.entries->totals, [&](const Total& one) {
+    return answer.entries->keys[one.key].identity == key.identity;
+  });
+  if (total != answer.entries->totals.end() && total->function != ViewKey::kNoFunction) {
+    const Function& function = profile.functions[to_index(total->function)];
+    if (function.file != StringId{})
+      add("hottest", fmt::format("{}{}", printable(profile.strings[function.file]),
+                                 total->line == 0 ? "" : fmt::format(":{}", total->line)));
+    if (function.package != StringId{})
+      add("package", printable(profile.strings[function.package]));
+  }
+  if (total != answer.entries->totals.end() && total->waited_in)
+    add("waits in", answer.entries->keys[*total->waited_in].text);
+  if (key.image < profile.images.size()) {
+    const RecordedImage& image = profile.images[key.image].file;
+    if (!image.path.empty())
+      add("file", printable(image.path));
+    if (!image.gnu_build_id.empty())
+      add("build id", hex(image.gnu_build_id));
+    if (!image.go_build_id.empty())
+      add("Go's id", printable(image.go_build_id));
+  }
+  Evidence evidence = evidence_of(answer, key);
+  add("sampled",
+      fmt::format("at {} {}{}", with_commas(evidence.addresses),
+                  evidence.addresses == 1 ? "address" : "addresses",
+                  evidence.inlined == 0
+                      ? ""
+                      : fmt::format(", inlined at {}", with_commas(evidence.inlined))));
+  for (const auto& [source, count] : evidence.sources)
+    add("named by", fmt::format("{}, {} of them", to_string(source), with_commas(count)));
+  for (const auto& [reason, count] : evidence.reasons) {
+    add("no name", fmt::format("{}, {} of them", to_string(reason), with_commas(count)));
+    add("", remedy_of(reason));
+  }
+  return lines;
+}
+
+namespace {
+
+class FlameBoxes {
+public:
+  FlameBoxes(const CallTree& tree, uint64_t whole, size_t width)
+      : nodes_(tree.nodes), whole_(whole), width_(width) {}
+
+  // The box of a node, which begins behind so much of the whole, and all below it. By a list
+  // of its own: a tree may be a hundred thousand calls deep.
+  std::vector<FlameBox> below(uint32_t top) {
+    struct Pending {
+      uint32_t node;
+      uint64_t begin;
+    };
+    std::vector<Pending> pending = {{top, 0}};
+    while (!pending.empty()) {
+      auto [node, begin] = pending.back();
+      pending.pop_back();
+      add(node, begin, nodes_[node].total, 1);
+      uint32_t end = node + nodes_[node].size;
+      for (uint32_t child = node + 1; child < end; child += nodes_[child].size) {
+        // The largest comes first: all others are as narrow.
+        if (is_narrow(nodes_[child].total)) {
+          add_joined(child, end, begin);
+          break;
+        }
+        pending.push_back({child, begin});
+        begin += nodes_[child].total;
+      }
+    }
+    return std::move(boxes_);
+  }
+
+private:
+  bool is_narrow(uint64_t amount) const {
+    return static_cast<double>(amount) * static_cast<double>(width_) <
+           static_cast<double>(whole_);
+  }
+
+  size_t column(uint64_t amount) const {
+    double exact =
+        static_cast<double>(amount) * static_cast<double>(width_) / static_cast<double>(whole_);
+    return std::min(static_cast<size_t>(std::lround(exact)), width_);
+  }
+
+  void add(uint32_t node, uint64_t begin, uint64_t amount, size_t joined) {
+    FlameBox box = {.node = node,
+                    .row = nodes_[node].depth,
+                    .begin = column(begin),
+                    .end = column(begin + amount),
+                    .joined = joined};
+    if (box.begin < box.end)
+      boxes_.push_back(box);
+  }
+
+  // Brothers from `first` up to the node `end`.
+  void add_joined(uint32_t first, uint32_t end, uint64_t begin) {
+    uint64_t amount = 0;
+    size_t count = 0;
+    for (uint32_t child = first; child < end; child += nodes_[child].size) {
+      amount += nodes_[child].total;
+      count++;
+    }
+    add(first, begin, amount, count);
+  }
+
+  const std::vector<CallNode>& nodes_;
+  uint64_t whole_;
+  size_t width_;
+  std::vector<FlameBox> boxes_;
+};
+
+}  // namespace
+
+std::vector<FlameBox> flame_boxes(const PathTree& tree, uint32_t zoomed, size_t width) {
+  const std::vector<CallNode>& nodes = tree.tree.nodes;
+  if (nodes[zoomed].total == 0 || width == 0)
+    return {};
+  std::vector<FlameBox> boxes = FlameBoxes(tree.tree, nodes[zoomed].total, width).below(zoomed);
+  for (uint32_t i = zoomed; i != 0; i = tree.parents[i])
+    boxes.push_back({tree.parents[i], nodes[tree.parents[i]].depth, 0, width});
+  std::ranges::sort(boxes, {},
+                    [](const FlameBox& box) { return std::tuple(box.row, box.begin); });
+  return boxes;
+}
+
+Layout layout_of(Size size) {
+  constexpr size_t kEnough = 14;  // lines, for more than the rows
+  bool is_high = size.height >= kEnough;
+  Layout layout;
+  layout.timeline = is_high ? 2 : 0;
+  layout.titles = is_high ? 3 : 2;
+  layout.body = layout.titles + 1;
+  layout.last = size.height - 1;
+  layout.detail = is_high ? layout.last - 1 : 0;
+  layout.rows = (is_high ? layout.detail : layout.last) - layout.body;
+  return layout;
+}
+
+size_t window_rows(Size size) {
+  constexpr size_t kAround = 6;  // lines: its frame, and what is seen of the page
+  return size.height - std::min(size.height, kAround);
+}
+
+size_t window_columns(Size size) {
+  constexpr size_t kAround = 6;
+  return size.width - std::min(size.width, kAround);
+}
+
+Halves halves_of(const Layout& layout) {
+  size_t callers = (layout.rows - 1) / 2;
+  return {callers, layout.rows - 1 - callers};
+}
+
+std::string_view name_of(Page page) {
+  constexpr std::array<std::string_view, kPageCount> kNames = {
+      "functions", "tree", "callers|callees", "flame graph", "code"};
+  return kNames[static_cast<size_t>(page)];
+}
+
+std::vector<Tab> tabs_of(Size size) {
+  std::vector<Tab> tabs;
+  size_t x = 1;
+  // On a narrow terminal tabs are their numbers alone.
+  constexpr size_t kEnough = 64;
+  for (size_t i = 0; i < kPageCount; i++) {
+    size_t width = size.width < kEnough ? 1 : 2 + name_of(static_cast<Page>(i)).size();
+    tabs.push_back({x, x + width});
+    x += width + 2;
+  }
+  return tabs;
+}
+
+uint32_t step_count(const Answer& answer) {
+  const Profile& profile = answer.profile();
+  uint64_t steps = profile.time_step == 0
+                       ? 0
+                       : (profile.duration_ns + profile.time_step - 1) / profile.time_step;
+  return static_cast<uint32_t>(std::clamp<uint64_t>(
+      std::max<uint64_t>(steps, answer.selected->load.size()), 1, kMaxSteps));
+}
+
+std::span<const uint32_t> function_rows(const State& state, const Answer& answer) {
+  const Entries& entries = *answer.entries;
+  std::span<const uint32_t> rows = state.sort == SortBy::kTotal  ? entries.by_total
+                                   : state.sort == SortBy::kName ? entries.by_name
+                                                                 : entries.by_self;
+  return state.has_unnoticed ? rows : rows.first(entries.noticed);
+}
+
+// Without a source there are instructions alone.
+std::vector<uint32_t> code_rows(const State& state, const Code& code) {
+  auto is_source = [](const CodeLine& line) {
+    return !line.is_of_instructions && line.total > 0;
+  };
+  bool has_instructions = state.has_instructions || std::ranges::none_of(code.lines, is_source);
+  std::vector<uint32_t> rows;
+  for (uint32_t i = 0; i < code.lines.size(); i++) {
+    const CodeLine& line = code.lines[i];
+    bool is_hot = line.self > 0 || line.total > 0;
+    if ((has_instructions || !line.is_of_instructions) && (is_hot || !state.is_hot_only))
+      rows.push_back(i);
+  }
+  return rows;
+}
+
+uint32_t node_of(const PathTree& tree, uint64_t path) {
+  auto found = std::ranges::find(tree.paths, path);
+  return found == tree.paths.end() ? 0 : static_cast<uint32_t>(found - tree.paths.begin());
+}
+
+Flame flame_of(const State& state, const Answer& answer) {
+  Flame flame;
+  flame.zoomed = node_of(*answer.tree, state.zoomed);
+  flame.boxes = flame_boxes(*answer.tree, flame.zoomed, state.size.width);
+  uint32_t node = node_of(*answer.tree, state.box);
+  auto found = std::ranges::find(flame.boxes, node, &FlameBox::node);
+  if (found == flame.boxes.end())
+    found = std::ranges::find(flame.boxes, flame.zoomed, &FlameBox::node);
+  flame.cursor =
+      found == flame.boxes.end() ? 0 : static_cast<size_t>(found - flame.boxes.begin());
+  return flame;
+}
+
+Outline outline_of(State& state, const Answer& answer) {
+  Layout layout = layout_of(state.size);
+  if (state.page == Page::kTree)
+    return {answer.tree.get(), &state.tree, layout.rows};
+  Halves halves = halves_of(layout);
+  if (state.part == Part::kCentre)
+    return {};
+  return state.part == Part::kCallees
+             ? Outline{answer.callees.get(), &state.callees, halves.callees}
+             : Outline{answer.callers.get(), &state.callers, halves.callers};
 }
 
 }  // namespace gosym::browser

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/width.h"
+#include "base/text.h"
 
 namespace gosym::browser {
 

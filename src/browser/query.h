@@ -8,7 +8,7 @@
 
 #include "base/pattern.h"
 #include "view/call_tree.h"
-#include "view/dimension.h"
+#include "view/frame_keys.h"
 #include "view/selection.h"
 
 namespace gosym::browser {

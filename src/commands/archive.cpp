@@ -12,8 +12,8 @@
 #include "confine/parser.h"
 #include "raw/reader.h"
 #include "raw/writer.h"
-#include "record/files/found_file.h"
-#include "record/files/image_pieces.h"
+#include "record/files/archive.h"
+#include "record/files/file_helper.h"
 #include "symbolize/make_profile.h"
 
 namespace gosym {

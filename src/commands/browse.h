@@ -2,7 +2,7 @@
 
 #include "browser/session.h"
 #include "commands/report_options.h"
-#include "symbolize/recorded_file.h"
+#include "symbolize/symbolizer.h"
 
 namespace gosym {
 

@@ -7,6 +7,8 @@
 
 #include "commands/command_line.h"
 #include "images/debug_file.h"
+#include "profile/profile.h"
+#include "symbolize/symbolizer.h"
 
 namespace gosym {
 
@@ -34,5 +36,9 @@ Result<DebugFileOptions> find_files_of_profile(const DebugOptions& options, std:
 
 // The directories that these files are looked for in.
 std::vector<std::string> roots_of(const DebugFileOptions& files);
+
+// Tells the profile which package of this system would name the code of its stripped images.
+// Files that a recording has kept may be of another system, and are passed over.
+void find_debug_packages(Profile& profile, const HeldFiles& held);
 
 }  // namespace gosym

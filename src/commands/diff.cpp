@@ -9,7 +9,7 @@
 #include "commands/command.h"
 #include "commands/load_profile.h"
 #include "commands/option_checks.h"
-#include "commands/report_notes.h"
+#include "commands/report.h"
 #include "commands/report_options.h"
 #include "commands/terminal.h"
 #include "confine/parser.h"

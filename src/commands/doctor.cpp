@@ -24,13 +24,11 @@
 #include "images/debuginfod.h"
 #include "proc/cgroups.h"
 #include "proc/kallsyms.h"
-#include "proc/memory.h"
 #include "proc/process.h"
-#include "proc/setting.h"
 #include "record/keeper.h"
+#include "record/recorder.h"
 #include "record/rights.h"
 #include "record/sampler.h"
-#include "record/snapshot.h"
 
 namespace gosym {
 

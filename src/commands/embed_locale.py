@@ -15,5 +15,5 @@ octal = "".join(f"\\{byte:03o}" for byte in data)
 lines = [octal[i:i + 96] for i in range(0, len(octal), 96)]
 literal = "\n".join(f'    "{line}"' for line in lines)
 pathlib.Path(sys.argv[1]).write_text(
-    f'#include "commands/character_set.h"\n\nnamespace gosym {{\n\n'
+    f'#include "commands/terminal.h"\n\nnamespace gosym {{\n\n'
     f"const std::string_view kUtf8Locale(\n{literal},\n    {len(data)});\n\n}}  // namespace gosym\n")

@@ -1,13 +1,61 @@
 #pragma once
 
-#include "commands/read_inputs.h"
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "commands/report_options.h"
+#include "exchange/input_kind.h"
+#include "images/debug_file.h"
 #include "profile/profile.h"
 #include "profile/replay.h"
-#include "symbolize/recorded_file.h"
+#include "raw/reader.h"
 #include "symbolize/symbolizer.h"
 
 namespace gosym {
+
+struct NamedRecording {
+  std::string name;  // of the file, "-" for standard input
+  raw::Recording recording;
+  // Paths of a file of perf, as perf_data::ReadFile has them.
+  std::set<std::string> unchecked = {};
+};
+
+// A file that had a profile already: its samples are counted, and have names where it has them.
+struct ReadProfile {
+  std::string name;
+  InputKind kind{};
+  Profile profile;
+};
+
+// All of them are recordings, or none is.
+struct Inputs {
+  std::vector<NamedRecording> recordings = {};
+  std::vector<ReadProfile> profiles = {};
+  // Memory in bytes that all may take together, and what is left of it: raw::memory_budget() of
+  // the size of recordings, and of profiles 256 MiB and for_profile() of each.
+  uint64_t size = 0;
+  uint64_t for_profiles = 0;
+  uint64_t memory = 0;
+  uint64_t memory_left() const;
+};
+
+// Reads recordings and files of perf, and of directories all files "*.raw" in them, or files of
+// profiles (exchange/input_kind.h). The one that began first comes first. Hosts of one name on
+// several machines get names of their own. Fails, too, if a file is named twice, or a copy of
+// it, if recordings are mixed with others, or if the event, or with an empty name any event,
+// was not sampled at the same rate in all of them: its samples could not be added up. Of pages
+// that compare one `side` is read; an error if others are asked for it.
+Result<Inputs> read_inputs(const std::vector<std::string>& inputs, const std::string& event,
+                           const DebugFileOptions& where, std::optional<Side> side = {});
+
+// True for what a recording begins with, of gosym or of perf.
+bool is_recording(std::string_view begin);
+
+// The events of all of them.
+std::vector<RecordedEvent> events_of(const Inputs& inputs);
 
 // Recordings that have been read, and the profile of them all.
 struct LoadedProfile {

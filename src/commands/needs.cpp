@@ -6,7 +6,7 @@
 #include <set>
 
 #include "base/text.h"
-#include "elf/build_ids.h"
+#include "elf/image.h"
 #include "go/build_info.h"
 #include "output/json.h"
 #include "output/table.h"

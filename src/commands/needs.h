@@ -5,7 +5,6 @@
 
 #include "commands/report_options.h"
 #include "profile/profile.h"
-#include "symbolize/recorded_file.h"
 #include "symbolize/symbolizer.h"
 
 namespace gosym {

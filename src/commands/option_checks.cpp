@@ -2,6 +2,9 @@
 
 #include <fmt/core.h>
 
+#include <charconv>
+
+#include "base/percent.h"
 #include "base/text.h"
 
 namespace gosym {
@@ -39,6 +42,49 @@ std::string check_count(const std::string& text) {
 
 std::string check_given(const std::string& text) {
   return text.empty() ? "it is empty" : std::string();
+}
+
+Option name_option(std::optional<NameForm>& form) {
+  auto set = [&form](const std::string& name) {
+    form = name == "short"  ? NameForm::kShort
+           : name == "full" ? NameForm::kFull
+                            : NameForm::kNone;
+  };
+  return {.names = "--demangle",
+          .value = "FORM",
+          .help =
+              "Print names demangled without type arguments (short) or with them (full), or as "
+              "the linker has them (none)",
+          .set = set,
+          .choices = {"short", "full", "none"}};
+}
+
+Option loss_option(std::string& text) {
+  auto check = [](const std::string& given) {
+    return parse_loss(given) ? std::string()
+                             : fmt::format("'{}' is not a share in percent", printable(given));
+  };
+  return {.names = "--max-loss",
+          .value = "PERCENT",
+          .help = "Exit with status 3 if more than PERCENT of the samples were lost",
+          .set = into(text),
+          .check = check};
+}
+
+std::optional<double> parse_loss(const std::string& text) {
+  if (text.empty())
+    return 100;
+  std::string_view digits = text;
+  if (digits.ends_with('%'))
+    digits.remove_suffix(1);
+  double number = 0;
+  auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  bool is_number = error == std::errc() && end == digits.data() + digits.size();
+  return is_number && number >= 0 && number <= 100 ? std::optional(number) : std::nullopt;
+}
+
+double loss_percent(const RecordingStats& stats) {
+  return percent(stats.lost_samples, stats.samples + stats.lost_samples);
 }
 
 }  // namespace gosym

@@ -1,8 +1,11 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "commands/command_line.h"
+#include "model/recording.h"
+#include "symbolize/names.h"
 
 // Checks of what the user gave an option.
 
@@ -23,5 +26,17 @@ std::string check_count(const std::string& text);
 
 // Refuses an empty text: an empty variable of a script is not the absence of the option.
 std::string check_given(const std::string& text);
+
+// The option --demangle; `form` stays none unless it is given.
+Option name_option(std::optional<NameForm>& form);
+
+// --max-loss PERCENT, of record and report.
+Option loss_option(std::string& text);
+
+// "0", "2.5", "2.5%"; empty: 100. None for anything else.
+std::optional<double> parse_loss(const std::string& text);
+
+// Percent of the samples that were taken.
+double loss_percent(const RecordingStats& stats);
 
 }  // namespace gosym

@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "commands/annotate/image_sources.h"
+#include "commands/annotate/source_files.h"
 
 namespace gosym {
 

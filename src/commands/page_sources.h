@@ -5,7 +5,7 @@
 
 #include "output/view_options.h"
 #include "profile/profile.h"
-#include "symbolize/recorded_file.h"
+#include "symbolize/symbolizer.h"
 
 namespace gosym {
 

@@ -1,22 +1,29 @@
+#include "commands/record.h"
+
+#include <bpf/libbpf.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <csignal>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
-#include "base/file_limit.h"
-#include "base/shell.h"
+#include "base/file_tree.h"
 #include "base/text.h"
 #include "commands/command.h"
 #include "commands/foreign_words.h"
-#include "commands/loss_option.h"
-#include "commands/record_notes.h"
+#include "commands/option_checks.h"
 #include "commands/record_options.h"
-#include "commands/record_runs.h"
-#include "commands/record_targets.h"
+#include "goroutine/wall_sampler.h"
 #include "proc/cgroups.h"
+#include "raw/messages.h"
+#include "record/helper_process.h"
 #include "record/recorder.h"
 #include "record/remover.h"
 #include "record/rights.h"
@@ -221,6 +228,423 @@ Command make_record() {
         auto ended = record_runs(*options);
         return ended ? *std::move(ended) : record(*options);
       }};
+}
+
+namespace {
+
+// The kernel ends the perf events of whoever executes such a file, as it would show what it is.
+bool may_not_be_read(const std::string& command) {
+  auto file = find_executable(command);
+  return file && access(file->c_str(), R_OK) != 0;
+}
+
+std::string why_no_samples(const Recorder::Summary& summary, Stop stop,
+                           const RecordingInfo& info, const RecordOptions& options) {
+  // It takes a tenth of a second to make all ready. One that lived for longer was idle.
+  constexpr uint64_t kAtOnce = 1'000'000'000;
+  if (stop == Stop::kTargetsGone && summary.duration_ns < kAtOnce)
+    return fmt::format("what was to be recorded has ended {:.1f} s after the recording began",
+                       static_cast<double>(summary.duration_ns) / 1e9);
+  bool is_of_command = !options.command.empty() && !options.has_stop_watch();
+  if (is_of_command && may_not_be_read(options.command.front()))
+    return "a program that its user may not read is sampled for root only, by BPF";
+  if (info.events.front().name == kWallEvent)
+    return "no goroutines were seen; does it run Go code?";
+  std::vector<std::string> counted;
+  for (const RecordedEvent& event : info.events)
+    if (!measures_cpu_time(event.name, 0))
+      counted.push_back(event.name);
+  if (counted.size() == info.events.size())
+    return fmt::format("{} did not occur, or not often enough", joined(counted, " and "));
+  if (info.sampler == "perf" && summary.charged_ns > 0)
+    return fmt::format(
+        "the threads used {:.3f} s of CPU time, but each ended before its first tick, and "
+        "perf_event counts for each anew; try a higher --freq, or --sampler bpf",
+        static_cast<double>(summary.charged_ns) / 1e9);
+  return is_of_command ? "the command used too little CPU; try a higher --freq"
+                       : "what was recorded did not use the CPU; is it idle?";
+}
+
+}  // namespace
+
+bool is_unusable(const Recorder::Summary& summary) {
+  return summary.lost_events > 0 && summary.unplaced > summary.samples / 2;
+}
+
+void print_warnings(const Recorder::Summary& summary, Stop stop, const RecordingInfo& info,
+                    const RecordOptions& options) {
+  if (summary.lost_samples > 0)
+    warn(options, "{} of {} samples lost: try a lower --freq, or --call-graph fp",
+         with_commas(summary.lost_samples),
+         with_commas(summary.samples + summary.lost_samples));
+  if (summary.skipped_percent > 0)
+    warn(options, "{} of {} ticks ({:.1f} %) gave no sample: {}", with_commas(summary.skipped),
+         with_commas(summary.due_ticks), summary.skipped_percent, why_skipped(info));
+  if (summary.excess_ns > 0)
+    warn(options,
+         "the samples stand for {:.2f} s more than the {:.2f} s that the kernel charged",
+         static_cast<double>(summary.excess_ns) / 1e9,
+         static_cast<double>(summary.charged_ns) / 1e9);
+  if (summary.lost_events > 0)
+    warn(options, "{} events lost: some functions will be unnamed",
+         with_commas(summary.lost_events));
+  if (is_unusable(summary))
+    warn(options, "this recording cannot be used: the mappings of {} of {} samples were lost",
+         with_commas(summary.unplaced), with_commas(summary.samples));
+  if (summary.hung_looks > 0)
+    warn(options,
+         "{} files, memory maps or memories of processes not read: they did not answer in time",
+         with_commas(summary.hung_looks));
+  if (summary.refused_events > 0 && options.is_verbose)
+    warn(options, "{} mappings not recorded: their programs map code without pause",
+         with_commas(summary.refused_events));
+  if (summary.unfollowed > 0)
+    warn(options, "{} child processes not sampled: too many started at once",
+         with_commas(summary.unfollowed));
+  if (summary.untracked > 0)
+    warn(options, "waits of {} threads not sampled: there are too many threads",
+         with_commas(summary.untracked));
+  if (summary.unreadable > 0)
+    warn(options,
+         "the mappings of {} sampled {} cannot be read: their functions will be unnamed",
+         summary.unreadable, summary.unreadable == 1 ? "process" : "processes");
+  if (summary.shortened_stacks > 0)
+    warn(options, "{} samples have stacks of more than {} frames: their middle is left out",
+         with_commas(summary.shortened_stacks), with_commas(raw::kMaxStackSize));
+  if (summary.costly_stacks > 0)
+    warn(options, "{} stacks of goroutines are cut, as they take too much to read each time",
+         with_commas(summary.costly_stacks));
+  if (summary.shortened_texts > 0)
+    warn(options,
+         "{} samples have labels or states of more than {} bytes, which end with \"...\", or "
+         "more than {} labels",
+         with_commas(summary.shortened_texts), raw::kMaxLabelText, raw::kMaxLabels);
+  for (const std::string& problem : summary.perf_map_problems)
+    warn(options, "{}", problem);
+  if (!summary.archive_problems.empty())
+    warn(options, "{} {} not archived, or not whole: {}", summary.archive_problems.size(),
+         summary.archive_problems.size() == 1 ? "file" : "files",
+         summary.archive_problems.front());
+  if (!summary.unknown_go_versions.empty())
+    warn(options,
+         "unknown Go runtime {}: no goroutine ids or labels; stacks may stop in C code",
+         printable(joined(summary.unknown_go_versions, ", ")));
+  if (summary.lacks_kernel_symbols)
+    warn(options, "kernel functions will have no names: /proc/kallsyms hides addresses ({})",
+         why_kernel_symbols_are_hidden());
+  if (summary.samples == 0)
+    warn(options, "no samples: {}", why_no_samples(summary, stop, info, options));
+}
+
+void tell_start(const Sampler& sampler, const RecordingInfo& info,
+                const RecordOptions& options) {
+  if (std::string shortcomings = sampler.shortcomings(); !shortcomings.empty())
+    warn(options, "{}", shortcomings);
+  if (!options.is_verbose)
+    return;
+  std::vector<std::string> events;
+  for (const RecordedEvent& event : info.events)
+    events.push_back(event_text(event));
+  print(stderr, "gosym: sampling {} on {} CPUs\n", joined(events, " and "), info.cpu_count);
+}
+
+namespace {
+
+Error no_permission(std::string_view processes) {
+  return errorf("no permission to look into {}", processes)
+      .with_hint(
+          "run with sudo: gosym's file capabilities cover only your own processes and -a")
+      .with_exit_status(kUnsupported);
+}
+
+Result<> add_process(uint32_t pid, Targets& targets) {
+  auto process = open_process(pid);
+  if (!process)
+    return std::move(process).error();
+  // Without further rights the sampler tells which are missing.
+  if (has_rights_of_file() && !may_look_into(pid))
+    return no_permission(fmt::format("process {}", pid));
+  targets.processes.push_back(*std::move(process));
+  return Ok{};
+}
+
+// Adds the processes that were found, but for those that have ended since or are not the
+// user's. `which` is, say, "named 'nginx'".
+Result<> add_found(const std::string& which, const std::vector<uint32_t>& found,
+                   const RecordOptions& options, Targets& targets) {
+  std::vector<std::string> added;
+  size_t refused = 0;
+  for (uint32_t pid : found) {
+    if (!may_look_into(pid)) {
+      refused++;
+    } else if (auto process = open_process(pid)) {
+      targets.scope.pids.push_back(pid);
+      targets.processes.push_back(*std::move(process));
+      added.push_back(std::to_string(pid));
+    }
+  }
+  constexpr size_t kMaxListed = 10;
+  if (added.empty() && refused > 0)
+    return no_permission(fmt::format("the processes {}", which));
+  if (added.empty())
+    return errorf("no process {}", which)
+        .with_hint(options.user.empty()
+                       ? "to start a program: gosym record -- ./program"
+                       : "-u is of processes that run already; -a records those of all users")
+        .with_exit_status(kNoTarget);
+  if (refused > 0)
+    warn(options, "{} of {} processes {} left out: no permission to look into them", refused,
+         refused + added.size(), which);
+  if (!options.is_quiet)
+    print(stderr, "recording {} {} {}{}\n", added.size(),
+          added.size() == 1 ? "process" : "processes", which,
+          added.size() > kMaxListed ? "" : ": " + joined(added, ", "));
+  return Ok{};
+}
+
+Result<> find_processes(const RecordOptions& options, Targets& targets) {
+  std::vector<std::string> names = options.comms;
+  for (const std::string& process : options.processes)
+    if (!parse_decimal(process))
+      names.push_back(process);
+  for (const std::string& name : names)
+    if (auto added = add_found(fmt::format("named '{}'", printable(name)),
+                               processes_named(name), options, targets);
+        !added)
+      return added;
+  if (options.user.empty())
+    return Ok{};
+  auto user = find_user(options.user);
+  if (!user)
+    return std::move(user).error();
+  return add_found(fmt::format("of user '{}'", printable(options.user)),
+                   processes_of_user(*user), options, targets);
+}
+
+Result<> start_command(const RecordOptions& options, Targets& targets) {
+  bool is_output_taken = options.output == "-";
+  int output = options.is_terminal_taken ? HeldCommand::kNoTerminal
+               : is_output_taken         ? STDERR_FILENO
+                                         : STDOUT_FILENO;
+  auto held = HeldCommand::start(options.command, output);
+  if (!held) {
+    // --off-cpu takes no value but behind its =, so the next word is the command's.
+    const std::string& word = options.command.front();
+    bool is_threshold = options.off_cpu && options.off_cpu->empty() && parse_duration(word);
+    Error error = std::move(held).error();
+    if (!is_threshold)
+      return error;
+    return std::move(error).with_hint(
+        fmt::format("for a threshold of {0} write --off-cpu={0}", printable(word)));
+  }
+  targets.command = *std::move(held);
+  if (!options.has_stop_watch())
+    targets.scope.pids.push_back(targets.command->pid());
+  return Ok{};
+}
+
+}  // namespace
+
+Result<Targets> open_targets(const RecordOptions& options, const Scope& scope) {
+  Targets targets;
+  targets.scope = scope;
+  for (const std::string& name : options.cgroups) {
+    auto path = find_cgroup(name);
+    if (!path)
+      return std::move(path).error();
+    targets.scope.cgroups.push_back(*std::move(path));
+  }
+  for (uint32_t pid : targets.scope.pids)
+    if (auto added = add_process(pid, targets); !added)
+      return std::move(added).error();
+  for (uint32_t tid : targets.scope.tids) {
+    auto process = process_of_thread(tid);
+    if (!process)
+      return std::move(process).error();
+    if (auto added = add_process(*process, targets); !added)
+      return std::move(added).error();
+  }
+  if (auto found = find_processes(options, targets); !found)
+    return std::move(found).error();
+  if (!options.command.empty())
+    if (auto started = start_command(options, targets); !started)
+      return std::move(started).error();
+  return targets;
+}
+
+Result<std::unique_ptr<Sampler>> open_sampler(const RecordPlan& plan,
+                                              const RecordOptions& options, Keeper& keeper) {
+  if (!options.is_verbose)
+    libbpf_set_print(nullptr);
+  std::unique_ptr<Sampler> sampler;
+  if (!plan.is_wall_only) {
+    auto opened = Sampler::open(plan.sampler, keeper);
+    if (!opened)
+      return std::move(opened).error().context("cannot record");
+    sampler = *std::move(opened);
+  }
+  if (plan.wall_frequency == 0)
+    return sampler;
+  return WallSampler::open(std::move(sampler), {.pids = plan.sampler.scope.pids,
+                                                .frequency = plan.wall_frequency,
+                                                .seed = monotonic_ns(),
+                                                .may_begin_later = !options.command.empty()});
+}
+
+Result<> confine_recorder(Targets& targets, Keeper& keeper, const ReachablePaths& paths) {
+  forbid_new_privileges();
+  if (auto started = keeper.start(targets.command ? targets.command->end_fd() : -1); !started)
+    return started;
+  if (targets.command)
+    targets.command->signal_by(keeper);
+  if (auto made = make_helper_starter(); !made)
+    return made;
+  enter(ProcessKind::kRecorder, paths);
+  return Ok{};
+}
+
+Result<Watch> open_watch(UniqueFd parent, Targets& targets) {
+  HeldCommand* command = targets.command ? &*targets.command : nullptr;
+  return Watch::open(std::move(parent), std::move(targets.processes), command);
+}
+
+Result<> start_watch(Watch& watch, Targets& targets, uint64_t duration_ns) {
+  if (targets.command)
+    if (auto released = targets.command->release(); !released)
+      return released;
+  if (duration_ns != 0)
+    watch.stop_at(monotonic_ns() + duration_ns);
+  return Ok{};
+}
+
+int end_command(Stop stop, const HeldCommand& command, Watch& watch,
+                const RecordOptions& options) {
+  int no_failure = options.has_stop_watch() ? 128 + SIGINT : kSuccess;
+  if (stop != Stop::kCommandGone) {
+    no_failure = 128 + SIGTERM;
+    command.send(SIGTERM);
+    if (stop == Stop::kAbort || watch.wait_for_command() != Stop::kCommandGone)
+      return kInterrupted;
+  }
+  int status = command.wait();
+  return status == no_failure ? kSuccess : status;
+}
+
+Error give_up(Error error, const HeldCommand* command, Watch& watch,
+              const RecordOptions& options) {
+  if (command && options.has_stop_watch()) {
+    command->send(SIGTERM);
+  } else if (command) {
+    warn(options, "the recording has ended, the command goes on: {}", error.message());
+    watch.wait_for_command();
+  }
+  return error;
+}
+
+namespace {
+
+Result<> check_runs(const RecordOptions& options) {
+  auto wrong = [](std::string message) {
+    return Error(std::move(message))
+        .with_hint("gosym record --runs 5 -o before -- ./server.test -test.bench .")
+        .with_exit_status(kUsage);
+  };
+  if (options.command.empty())
+    return wrong("--runs: there is no command to run");
+  if (!options.has_output || options.output == "-")
+    return wrong("--runs: into which directory? name it with -o");
+  return Ok{};
+}
+
+// Recordings of another time would be taken for runs of this one.
+Result<> make_directory(const std::string& path) {
+  std::error_code error;
+  if (mkdir(path.c_str(), 0777) != 0 && errno != EEXIST)
+    return system_error(fmt::format("'{}'", printable(path)), errno);
+  auto first = std::filesystem::directory_iterator(path, error);
+  if (error)
+    return system_error(fmt::format("'{}'", printable(path)), error.value());
+  if (first != std::filesystem::directory_iterator())
+    return errorf("'{}': this directory is not empty", printable(path))
+        .with_hint(
+            "--runs writes 1.raw, 2.raw, ... into a new directory, or one without files");
+  return Ok{};
+}
+
+// From when it is made until it ends signals wait to be taken, and the end of a child is one.
+class Signals {
+public:
+  Signals() {
+    sigemptyset(&taken_);
+    for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD})
+      sigaddset(&taken_, signal);
+    sigprocmask(SIG_BLOCK, &taken_, &before_);
+  }
+  ~Signals() { let_go(); }
+  Signals(const Signals&) = delete;
+  Signals& operator=(const Signals&) = delete;
+
+  void let_go() const { sigprocmask(SIG_SETMASK, &before_, nullptr); }
+
+  // Waits until the child has ended: its status as waitpid(2) has it. What comes meanwhile, and
+  // the terminal has not sent to the child as well, is passed on to it.
+  int wait_for(pid_t child) {
+    int status = 0;
+    while (waitpid(child, &status, WNOHANG) != child) {
+      siginfo_t info = {};
+      if (sigwaitinfo(&taken_, &info) <= 0 || info.si_signo == SIGCHLD)
+        continue;
+      ended_by_ = info.si_signo;
+      if (info.si_code != SI_KERNEL)
+        kill(child, info.si_signo);
+    }
+    return status;
+  }
+  // 0: none.
+  int ended_by() const { return ended_by_; }
+
+private:
+  sigset_t taken_ = {};
+  sigset_t before_ = {};
+  int ended_by_ = 0;
+};
+
+}  // namespace
+
+std::optional<Result<int>> record_runs(RecordOptions& options) {
+  if (!options.runs)
+    return {};
+  if (auto checked = check_runs(options); !checked)
+    return std::move(checked).error();
+  std::string directory = options.output;
+  if (auto made = make_directory(directory); !made)
+    return std::move(made).error();
+  Signals signals;
+  for (uint32_t run = 1; run <= *options.runs; run++) {
+    if (!options.is_quiet)
+      print(stderr, "run {} of {}\n", run, *options.runs);
+    pid_t pid = fork();
+    if (pid < 0)
+      return system_error("cannot start a run", errno);
+    if (pid == 0) {
+      signals.let_go();
+      options.output = fmt::format("{}/{}.raw", directory, run);
+      return {};
+    }
+    int code = exit_status_of(signals.wait_for(pid));
+    if (signals.ended_by() != 0 && code == kSuccess)
+      code = 128 + signals.ended_by();
+    if (code == kSuccess)
+      continue;
+    if (!options.is_quiet && run < *options.runs)
+      print(stderr, "gosym: run {} of {} ended with status {}: the others are left out\n", run,
+            *options.runs, code);
+    return code;
+  }
+  if (!options.is_quiet)
+    print(stderr, "next: the same of another version, then gosym diff --per run {} OTHER\n",
+          shell_quoted(as_operand(directory)));
+  return Result<int>(kSuccess);
 }
 
 }  // namespace gosym

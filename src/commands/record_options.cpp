@@ -9,11 +9,9 @@
 #include <ctime>
 
 #include "base/text.h"
-#include "commands/loss_option.h"
 #include "commands/option_checks.h"
 #include "goroutine/wall_sampler.h"
-#include "proc/cpus.h"
-#include "proc/setting.h"
+#include "proc/process.h"
 
 namespace gosym {
 

@@ -5,7 +5,6 @@
 
 #include "base/exit_status.h"
 #include "base/text.h"
-#include "commands/loss_option.h"
 #include "commands/option_checks.h"
 
 namespace gosym {

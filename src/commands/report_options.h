@@ -7,7 +7,7 @@
 #include "base/print.h"
 #include "commands/command_line.h"
 #include "commands/debug_options.h"
-#include "commands/name_option.h"
+#include "commands/option_checks.h"
 #include "commands/terminal.h"
 #include "exchange/input_kind.h"
 #include "output/format.h"

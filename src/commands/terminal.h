@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "commands/command_line.h"
-#include "output/screen.h"
+#include "output/table.h"
 
 namespace gosym {
 
@@ -34,5 +34,17 @@ std::string pager_command();
 // Shows text on the terminal through pager_command(), if it is longer than the screen. False if
 // there is none: then nothing was written.
 bool show_in_pager(std::string_view text, const Screen& screen);
+
+// From here on the C library encodes characters as LC_ALL, LC_CTYPE or LANG says, numbers as it
+// did. Where the system has no such locale but its name ends in UTF-8, as in a small image, it
+// is UTF-8; for that a file is made in a temporary directory and removed. Where no file can be
+// made, characters stay ASCII. To be called while files can be opened.
+void choose_character_set();
+
+// True if the environment names a locale, and one without UTF-8: "C", "de_DE@euro".
+bool wants_ascii();
+
+// LC_CTYPE of C.UTF-8 as the C library reads it from a file, gzipped. Made by embed_locale.py.
+extern const std::string_view kUtf8Locale;
 
 }  // namespace gosym

@@ -6,27 +6,21 @@
 #include <mutex>
 
 #include "base/clock.h"
-#include "base/file_limit.h"
-#include "base/shell.h"
+#include "base/file_tree.h"
 #include "base/text.h"
 #include "commands/browse.h"
-#include "commands/character_set.h"
 #include "commands/command.h"
 #include "commands/debug_options.h"
 #include "commands/foreign_words.h"
 #include "commands/load_profile.h"
-#include "commands/name_option.h"
 #include "commands/option_checks.h"
-#include "commands/record_notes.h"
+#include "commands/record.h"
 #include "commands/record_options.h"
-#include "commands/record_targets.h"
 #include "commands/report_options.h"
 #include "commands/terminal.h"
 #include "live/live_recording.h"
 #include "profile/accumulated_profile.h"
-#include "profile/go_stacks.h"
-#include "profile/idle_threads.h"
-#include "profile/scheduler_frames.h"
+#include "profile/rewrite_stacks.h"
 
 namespace gosym {
 

@@ -18,7 +18,6 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "base/shell.h"
 #include "base/terminal_modes.h"
 #include "base/text.h"
 #include "confine/channel.h"

@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "dwarf/expression.h"
-#include "dwarf/frame_expression.h"
+#include "dwarf/frame_program.h"
 
 namespace gosym::dwarf {
 

@@ -1,14 +1,23 @@
 #pragma once
 
+#include <dwarf.h>
 #include <elfutils/libdw.h>
+#include <libelf.h>
 #include <tsl/robin_map.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_set>
 #include <vector>
 
+#include "base/bytes.h"
+#include "dwarf/line_table.h"
 #include "dwarf/package.h"
 #include "dwarf/plain_file.h"
 #include "elf/image.h"
@@ -132,5 +141,235 @@ private:
   std::string first_missing_;
   bool has_given_up_ = false;  // in sessions before
 };
+
+// Ways through the entries (DIEs) of debugging information that bear what strangers write
+// there.
+
+// How much of the debugging information of a file may still be looked at.
+struct Budget {
+  uint64_t die_bytes = 0;
+  uint64_t ranges = 0;
+  uint64_t line_bytes = 0;
+};
+
+// Trees of DIEs are as deep as blocks are nested in the source. Compilers stop at 256 brackets.
+inline constexpr int kMaxDepth = 512;
+
+// Of a name, no more than shows that it is too long: strings may be as long as files.
+inline std::string start_of(const char* name) {
+  return {name, strnlen(name, kMaxNameSize + 1)};
+}
+
+// One who reads the lists of pieces of code of a unit where libdw cannot.
+class RangeSource {
+public:
+  using Visitor = std::function<void(uint64_t begin, uint64_t end)>;
+  virtual ~RangeSource() = default;
+  virtual bool has_list(Dwarf_Die& die) const = 0;
+  // As for_each_range().
+  virtual void visit_list(Dwarf_Die& die, uint64_t& left, const Visitor& visit) const = 0;
+};
+
+// Calls `visit(begin, end)` for each piece of code that a DIE has, and takes one from `left`
+// for each. Any number of DIEs may be said to have the same long list: at 0 it ends. Lists are
+// read by `source`, if there is one.
+template <class Visitor>
+void for_each_range(const RangeSource* source, Dwarf_Die& die, uint64_t& left, Visitor visit) {
+  if (source != nullptr && source->has_list(die))
+    return source->visit_list(die, left, visit);
+  Dwarf_Addr base = 0;
+  Dwarf_Addr begin = 0;
+  Dwarf_Addr end = 0;
+  ptrdiff_t offset = 0;
+  for (; left > 0; left--) {
+    offset = dwarf_ranges(&die, offset, &base, &begin, &end);
+    if (offset <= 0)
+      return;
+    if (begin < end)
+      visit(begin, end);
+  }
+}
+
+// A way through the DIEs of one unit.
+struct DieWalk {
+  Budget& left;
+  // Where the unit ends; null if that is not known. Then no way is cut short.
+  const char* unit_end = nullptr;
+};
+
+// Through the unit that a DIE lies in, at the cost of `left`.
+DieWalk walk_unit(Dwarf_Die die, Budget& left);
+
+// Finds what comes after a DIE of a list: 0 and the next one, 1 and where the list ends, -1 if
+// neither is there. `behind` is where it begins, or null: then libdw passes over all that is
+// below the DIE, and the bytes are taken from the budget.
+inline int find_next(DieWalk walk, Dwarf_Die child, char* behind, Dwarf_Die& next) {
+  next = {};
+  int status = 0;
+  uint64_t cost = 1;
+  if (behind != nullptr && behind < walk.unit_end) {
+    next.addr = behind;
+    next.cu = child.cu;
+    status = *behind == '\0' ? 1 : 0;
+  } else {
+    status = dwarf_siblingof(&child, &next);
+  }
+  // A sibling that does not lie further on would be met for ever.
+  auto* from = static_cast<char*>(child.addr);
+  auto* to = static_cast<char*>(next.addr);
+  if (to == nullptr || to <= from)
+    status = -1;
+  else if (to != behind)
+    cost = to - from;
+  walk.left.die_bytes -= std::min(walk.left.die_bytes, cost);
+  return status;
+}
+
+// Calls `visit(child)` for each child of a DIE. A sibling may be said to lie where a child
+// does, so that a small tree has paths without number: each step takes from the budget, and at
+// 0 it ends.
+//
+// Gives where the next DIE after all of these begins, null if it is not known. `visit` gives
+// the same, if it went through the children of the child: else libdw passes over them to find
+// the next one, at each level of a tree once more.
+template <class Visitor>
+char* for_each_child(DieWalk walk, Dwarf_Die parent, Visitor visit) {
+  Dwarf_Die child;
+  if (dwarf_child(&parent, &child) != 0)
+    return nullptr;
+  while (walk.left.die_bytes > 0) {
+    char* behind = visit(child);
+    Dwarf_Die next;
+    int status = find_next(walk, child, behind, next);
+    if (status != 0) {
+      auto* end = static_cast<char*>(next.addr);
+      bool ends_here = status == 1 && end < walk.unit_end && *end == '\0';
+      return ends_here ? end + 1 : nullptr;
+    }
+    child = next;
+  }
+  return nullptr;
+}
+
+// Null if there is none.
+inline const char* text_of(Dwarf_Die& die, unsigned int name) {
+  Dwarf_Attribute attribute;
+  return dwarf_formstring(dwarf_attr(&die, name, &attribute));
+}
+
+// One unit of debugging information, as far as look-ups need it.
+struct Unit {
+  struct Function {
+    uint64_t begin = 0;
+    uint64_t end = 0;
+    Dwarf_Die die{};
+  };
+  // A piece of the code of an inlined call. Those inlined into it follow, one deeper.
+  struct InlinedCall {
+    uint64_t begin = 0;
+    uint64_t end = 0;
+    int depth = 0;
+    Dwarf_Die die{};
+  };
+
+  std::string directory;             // where the compiler was run
+  std::vector<Function> functions;   // by begin
+  const LineTable* lines = nullptr;  // null if there is none
+  const LineTable* files = nullptr;  // whose numbers the calls have
+  // Reads the range lists if the unit is from a package; else null.
+  const RangeSource* ranges = nullptr;
+  bool lacks_split = false;  // what was split off is not there
+  // Of the functions that were asked for.
+  tsl::robin_map<void*, std::vector<InlinedCall>> inlined;
+  // Made of the numbers of `files` and `lines` when they were asked for.
+  tsl::robin_map<uint64_t, std::string_view> call_paths;
+  tsl::robin_map<uint64_t, std::string_view> line_paths;
+
+  // The innermost function at an address; null if there is none. Functions may lie in others,
+  // as in D and Ada.
+  const Function* function_at(uint64_t address) const;
+};
+
+// All functions below `die`.
+std::vector<Unit::Function> read_functions(Dwarf_Die die, const RangeSource* ranges,
+                                           Budget& left);
+
+// All calls inlined into a function.
+std::vector<Unit::InlinedCall> read_inlined_calls(Dwarf_Die function, const RangeSource* ranges,
+                                                  Budget& left);
+
+// Appends those of the calls that an address lies in, outermost first.
+void add_calls_at(uint64_t address, const std::vector<Unit::InlinedCall>& inlined,
+                  std::vector<Dwarf_Die>& calls);
+
+// The namespaces, classes and functions of a unit that functions are declared in. Compilers
+// note no linker's name of functions that the linker never sees; this tells them apart. And
+// some of the linker's nobody can read.
+//
+// Only what lies on the way to a function that is asked for is read: from each DIE to its
+// sibling, past all that is below it. Units of a compiler that notes no siblings are read
+// whole, once.
+class Scopes {
+public:
+  // Of nothing.
+  Scopes() = default;
+  explicit Scopes(Dwarf_Die unit);
+
+  // What is before the name of a function: "app::(anonymous namespace)::Box<int>::". Empty if
+  // it is in no scope, or has a linker's name that can be read. g++ gives lambdas no name: the
+  // first one in main() is "main::{lambda#1}::", as c++filt would say without its parameters.
+  // What is read is taken from `left`.
+  std::string prefix_of(Dwarf_Die function, Budget& left);
+  // What it takes in memory, about.
+  uint64_t memory_size() const;
+
+private:
+  struct Scope {
+    size_t outer = 0;
+    const char* name = nullptr;  // libdw owns it, but of types without a name
+    void* maker = nullptr;       // the first DIE that is this scope
+    // Of a type without a name: which it is of its kind in the scope around it, from 1 on.
+    uint32_t number = 0;
+    uint32_t lambdas = 0;  // directly in this scope
+    uint32_t unnamed_types = 0;
+  };
+  struct Unnamed {
+    bool is_lambda = false;
+    uint32_t number = 0;
+  };
+  // Where a DIE was found.
+  struct Place {
+    size_t scope = 0;
+    void* around = nullptr;  // the DIE, not a block, that it is in
+  };
+  // DIEs that scopes or functions may be, by where they lie: all those below one.
+  using Children = std::vector<void*>;
+
+  Dwarf_Die die_at(void* address) const;
+  char* read_children(DieWalk walk, Dwarf_Die parent, bool is_deep, int depth);
+  const Children& children_of(Budget& left, void* parent);
+  std::optional<Place> find(Budget& left, void* address, int hops);
+  size_t enter(Budget& left, Dwarf_Die die, Place place, int hops);
+  std::optional<size_t> scope_of_declaration(Budget& left, Dwarf_Die& die, int hops);
+  size_t make(Budget& left, Dwarf_Die& die, Place place);
+  bool is_lambda(Budget& left, void* type);
+  void number_types(Budget& left, void* around, size_t scope);
+  void number_types_below(Budget& left, void* parent, size_t scope, int depth);
+  static std::string text_of(const Scope& scope);
+
+  Dwarf_Die unit_{};
+  bool is_whole_ = false;      // it was read at once
+  std::vector<Scope> scopes_;  // the first is that of the unit
+  tsl::robin_map<void*, Children> children_;
+  uint64_t child_count_ = 0;  // of all
+  tsl::robin_map<void*, size_t> entered_;
+  // Types without names, of the DIEs that were asked for.
+  tsl::robin_map<void*, Unnamed> unnamed_;
+  tsl::robin_map<void*, bool> numbered_;
+};
+
+// A section of a file that libdw has opened, by the last part of its name:
+// "line". Empty if there is none.
+Bytes debug_section(Elf* elf, std::string_view name);
 
 }  // namespace gosym::dwarf

@@ -7,7 +7,7 @@
 
 #include "base/bytes.h"
 #include "base/reader.h"
-#include "dwarf/dies.h"
+#include "dwarf/debug_info.h"
 #include "dwarf/package.h"
 #include "elf/image.h"
 

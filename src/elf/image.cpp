@@ -1,8 +1,11 @@
 #include "elf/image.h"
 
+#include <sha2.h>
+
 #include <algorithm>
 
 #include "base/reader.h"
+#include "base/text.h"
 
 namespace gosym::elf {
 
@@ -393,6 +396,237 @@ std::vector<AddressRange> code_ranges(const Image& image) {
     else
       ranges.push_back(piece);
   return ranges;
+}
+
+namespace {
+
+const Segment* find_segment(const Image& image, uint32_t type) {
+  for (const Segment& segment : image.segments)
+    if (segment.type == type)
+      return &segment;
+  return nullptr;
+}
+
+// The value of an entry of the dynamic section; 0 if there is none.
+uint64_t dynamic_value(const Image& image, uint64_t tag) {
+  const Segment* segment = find_segment(image, PT_DYNAMIC);
+  auto bytes = segment ? slice(image.file, segment->offset, segment->file_size) : std::nullopt;
+  if (!bytes)
+    return 0;
+  Reader in(*bytes, image.order);
+  while (in.ok()) {
+    uint64_t entry_tag = in.word(image.pointer_size);
+    uint64_t value = in.word(image.pointer_size);
+    if (entry_tag == tag && in.ok())
+      return value;
+  }
+  return 0;
+}
+
+bool has_contents(const Image& image, std::string_view section_name) {
+  const Section* section = image.find_section(section_name);
+  return section && section->type != SHT_NOBITS;
+}
+
+std::string type_of(const Image& image) {
+  bool is_program = find_segment(image, PT_INTERP) != nullptr ||
+                    (dynamic_value(image, DT_FLAGS_1) & DF_1_PIE) != 0;
+  switch (image.type) {
+    case ET_REL:
+      return "relocatable object";
+    case ET_EXEC:
+      return "executable";
+    case ET_DYN:
+      return is_program ? "position-independent executable" : "shared object";
+    case ET_CORE:
+      return "core dump";
+    default:
+      return fmt::format("ELF type {}", image.type);
+  }
+}
+
+std::string machine_of(const Image& image) {
+  bool is_big = image.order == ByteOrder::kBig;
+  bool is_64 = image.pointer_size == 8;
+  switch (image.machine) {
+    case EM_X86_64:
+      return "x86-64";
+    case EM_386:
+      return "386";
+    case EM_AARCH64:
+      return is_big ? "arm64, big-endian" : "arm64";
+    case EM_ARM:
+      return "arm";
+    case EM_RISCV:
+      return is_64 ? "riscv64" : "riscv32";
+    case EM_S390:
+      return is_64 ? "s390x" : "s390";
+    case EM_PPC64:
+      return is_big ? "ppc64" : "ppc64le";
+    case EM_MIPS:
+      return fmt::format("mips{}{}", is_64 ? "64" : "", is_big ? "" : "le");
+    case 258:  // EM_LOONGARCH, which glibc 2.36 does not name
+      return "loong64";
+    default:
+      return fmt::format("machine {}", image.machine);
+  }
+}
+
+// The record of UPX's loader follows the program headers: a checksum, then this.
+bool is_packed(const Image& image) {
+  constexpr size_t kHeaders = 4096;
+  Bytes headers = image.file.first(std::min(image.file.size(), kHeaders));
+  return image.sections.empty() && as_text(headers).find("UPX!") != std::string_view::npos;
+}
+
+}  // namespace
+
+Kind kind_of(const Image& image) {
+  Kind kind;
+  kind.type = type_of(image);
+  kind.machine = machine_of(image);
+  bool is_dynamic = find_segment(image, PT_DYNAMIC) != nullptr;
+  bool is_static_program = image.type == ET_DYN && kind.type != "shared object" &&
+                           find_segment(image, PT_INTERP) == nullptr;
+  kind.linking = is_dynamic && !is_static_program ? "dynamically linked" : "statically linked";
+  kind.is_stripped = image.find_section(uint32_t{SHT_SYMTAB}) == nullptr;
+  kind.has_dwarf = has_contents(image, ".debug_info") || has_contents(image, ".zdebug_info");
+  kind.is_packed = is_packed(image);
+  return kind;
+}
+
+namespace {
+
+constexpr uint32_t kGnuBuildId = 3;
+constexpr uint32_t kGoBuildId = 4;
+constexpr uint32_t kPackage = 0xcafe1a7e;
+
+// Longer than any id in use: GNU ids have 8 to 64 bytes, Go's up to 83.
+constexpr uint32_t kMaxIdSize = 4096;
+
+uint64_t padding(uint64_t size) {
+  return (4 - size % 4) % 4;
+}
+
+// Ids stand in the first notes. Segments and sections may all name the same bytes, so what is
+// read in all is limited.
+constexpr size_t kMaxNotes = 1 << 20;
+
+void read_notes(Bytes notes, ByteOrder order, BuildIds& ids) {
+  Reader in(notes, order);
+  while (in.ok() && in.remaining() > 0) {
+    uint32_t name_size = in.u32();
+    uint32_t description_size = in.u32();
+    uint32_t type = in.u32();
+    std::string_view name = as_text(in.bytes(name_size));
+    name = name.substr(0, name.find('\0'));  // Go's linker counts its padding in
+    in.bytes(padding(name_size));
+    std::string_view description = as_text(in.bytes(description_size));
+    if (!in.ok())
+      return;
+    if (description_size <= kMaxIdSize) {
+      if (type == kGnuBuildId && name == "GNU" && ids.gnu.empty())
+        ids.gnu = description;
+      if (type == kGoBuildId && name == "Go" && ids.go.empty())
+        ids.go = description;
+      if (type == kPackage && name == "FDO" && ids.package.empty())
+        ids.package = description.substr(0, description.find('\0'));
+    }
+    // The last note may lack its padding.
+    in.bytes(std::min<uint64_t>(padding(description_size), in.remaining()));
+  }
+}
+
+}  // namespace
+
+std::vector<FileExtent> note_extents(const Image& image) {
+  std::vector<FileExtent> extents;
+  uint64_t left = kMaxNotes;
+  auto add = [&](uint64_t offset, uint64_t size) {
+    if (size > left)
+      return;
+    extents.push_back({offset, size});
+    left -= size;
+  };
+  for (const Segment& segment : image.segments)
+    if (segment.type == PT_NOTE)
+      add(segment.offset, segment.file_size);
+  for (const Section& section : image.sections)
+    if (section.type == SHT_NOTE)
+      add(section.offset, section.size);
+  return extents;
+}
+
+BuildIds build_ids(const Image& image) {
+  BuildIds ids;
+  for (const FileExtent& extent : note_extents(image))
+    if (auto notes = slice(image.file, extent.offset, extent.size))
+      read_notes(*notes, image.order, ids);
+  return ids;
+}
+
+BuildIds build_ids(Bytes notes) {
+  BuildIds ids;
+  read_notes(notes, ByteOrder::kLittle, ids);
+  return ids;
+}
+
+std::string store_id(const BuildIds& ids) {
+  constexpr size_t kUsualSize = 20;
+  if (!ids.gnu.empty() || ids.go.empty())
+    return ids.gnu;
+  std::string digest(SHA256_DIGEST_LENGTH, '\0');
+  SHA2_CTX context;
+  SHA256Init(&context);
+  SHA256Update(&context, reinterpret_cast<const uint8_t*>(ids.go.data()), ids.go.size());
+  SHA256Final(reinterpret_cast<uint8_t*>(digest.data()), &context);
+  return digest.substr(0, kUsualSize);
+}
+
+namespace {
+
+// A section that has no bytes in the file reads as an empty one.
+std::optional<Reader> open_section(const Image& image, std::string_view name) {
+  const Section* section = image.find_section(name);
+  if (!section)
+    return std::nullopt;
+  return Reader(image.contents(*section).value_or(Bytes{}), image.order);
+}
+
+bool is_file_name(std::string_view name) {
+  return !name.empty() && name != "." && name != ".." &&
+         name.find('/') == std::string_view::npos;
+}
+
+}  // namespace
+
+Result<std::optional<DebugLink>> read_debug_link(const Image& image) {
+  auto in = open_section(image, ".gnu_debuglink");
+  if (!in)
+    return std::optional<DebugLink>();
+  DebugLink link;
+  link.name = in->cstring();
+  in->bytes((4 - in->offset() % 4) % 4);
+  link.crc = in->u32();
+  if (!in->ok())
+    return in->error("debug link");
+  if (!is_file_name(link.name))
+    return errorf("debug link: '{}' is not the name of a file", printable(link.name));
+  return std::optional(link);
+}
+
+Result<std::optional<AlternateLink>> read_alternate_link(const Image& image) {
+  auto in = open_section(image, ".gnu_debugaltlink");
+  if (!in)
+    return std::optional<AlternateLink>();
+  AlternateLink link;
+  link.name = in->cstring();
+  link.build_id = as_text(in->bytes(in->remaining()));
+  if (!in->ok())
+    return in->error("alternate debug link");
+  if (link.name.empty() || link.build_id.empty())
+    return Error("alternate debug link: no name or no build id");
+  return std::optional(link);
 }
 
 }  // namespace gosym::elf

@@ -132,4 +132,69 @@ std::vector<FileExtent> header_tables(Bytes file);
 // Fails for what is not ELF, and for headers that are cut short or contradict themselves.
 Result<Image> parse(Bytes file);
 
+// Description of an image in words, as file(1) gives one.
+struct Kind {
+  std::string type;          // "executable", "position-independent executable", "shared object"
+  std::string machine;       // "x86-64"
+  std::string linking;       // "statically linked", "dynamically linked"
+  bool is_stripped = false;  // no .symtab
+  bool has_dwarf = false;    // .debug_info, compressed or not
+  bool is_packed = false;    // by UPX: its code is in memory only, and only while it runs
+};
+
+Kind kind_of(const Image& image);
+
+struct BuildIds {
+  std::string gnu;  // raw bytes, usually 20; empty if there is none
+  std::string go;   // text, four parts between slashes from Go 1.10 on; empty if there is none
+  std::string package;  // JSON of who packaged the file (.note.package); empty if there is none
+};
+
+// The ids that a linker left in notes:
+//
+//   note := u32 name size, u32 description size, u32 type,
+//           name (NUL at its end, padded to 4), description (padded to 4)
+//
+// GNU's has name "GNU" and type 3, Go's name "Go" and type 4, that of packages "FDO" and
+// 0xcafe1a7e. Notes are looked for in the PT_NOTE segments and in the SHT_NOTE sections: the
+// build id of a static binary of Go 1.24 and later lies outside PT_NOTE, where the kernel and
+// perf do not see it.
+BuildIds build_ids(const Image& image);
+// Reads notes that are no part of a file: little-endian.
+BuildIds build_ids(Bytes notes);
+
+// The one id by which stores know a file, as raw bytes: GNU's, or, of a Go program that has
+// none, what Go's linker makes of Go's id for one (-B gobuildid, its default since 1.24): the
+// first 20 bytes of its SHA-256. Empty if there is neither.
+std::string store_id(const BuildIds& ids);
+
+// Parts of the file that build_ids looks at: 1 MiB at most, in all.
+std::vector<FileExtent> note_extents(const Image& image);
+
+// Name in a stripped image of the file that holds its debug information, `.gnu_debuglink`:
+//
+//   name (NUL at its end, padded to 4), u32 CRC-32 of all bytes of that file
+//
+// The CRC is that of ISO 3309, as in gzip, in the byte order of the image. The name is that of
+// a file without directory: where to look for it is the reader's business.
+struct DebugLink {
+  std::string_view name;
+  uint32_t crc = 0;
+};
+
+// Name in a debug file of the one to which dwz moved what several have in common,
+// `.gnu_debugaltlink`:
+//
+//   name (NUL at its end), build id of that file: all the rest
+//
+// The name is absolute, or relative to the directory of the debug file.
+struct AlternateLink {
+  std::string_view name;
+  std::string_view build_id;  // raw bytes
+};
+
+// None if the image has no such section; fails if the section is malformed.
+Result<std::optional<DebugLink>> read_debug_link(const Image& image);
+Result<std::optional<AlternateLink>> read_alternate_link(const Image& image);
+
 }  // namespace gosym::elf

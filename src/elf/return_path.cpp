@@ -5,7 +5,7 @@
 #include <deque>
 #include <set>
 
-#include "elf/padding.h"
+#include "elf/calls.h"
 #include "elf/x86_instruction.h"
 
 namespace gosym::elf {

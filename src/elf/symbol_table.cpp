@@ -4,7 +4,7 @@
 #include <tuple>
 
 #include "base/reader.h"
-#include "elf/padding.h"
+#include "elf/calls.h"
 
 namespace gosym::elf {
 

@@ -1,11 +1,14 @@
 #include "exchange/input_kind.h"
 
 #include <algorithm>
+#include <cassert>
 
 #include "base/exit_status.h"
 #include "base/text.h"
 #include "exchange/folded_reader.h"
 #include "exchange/gunzip.h"
+#include "exchange/page_reader.h"
+#include "exchange/pprof_reader.h"
 #include "page/html.h"
 
 namespace gosym {
@@ -76,6 +79,22 @@ InputKind detect_input_kind(std::string_view begin) {
 
 Error no_sides() {
   return Error("it has no sides, as a page of gosym diff has").with_exit_status(kUsage);
+}
+
+Result<Profile> read_profile(InputKind kind, std::string_view file, uint64_t memory_budget,
+                             std::optional<Side> side) {
+  switch (kind) {
+    case InputKind::kPprof:
+      return read_pprof(file, memory_budget);
+    case InputKind::kPage:
+      return read_page(file, memory_budget, side);
+    case InputKind::kFolded:
+      return read_folded(file, memory_budget);
+    case InputKind::kRecording:
+      break;
+  }
+  assert(false);
+  return Error("not a profile");
 }
 
 }  // namespace gosym

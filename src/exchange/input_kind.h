@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "base/result.h"
+#include "profile/profile.h"
 
 namespace gosym {
 
@@ -29,5 +31,11 @@ inline constexpr size_t kKindBytes = 4096;
 
 // By what the file begins with, whatever it is called.
 InputKind detect_input_kind(std::string_view begin);
+
+// Makes a profile of the whole of a file that holds one, of any kind but a recording, in no
+// more than about `memory_budget` bytes. `side` selects one of the two profiles of a page that
+// compares.
+Result<Profile> read_profile(InputKind kind, std::string_view file, uint64_t memory_budget,
+                             std::optional<Side> side = {});
 
 }  // namespace gosym

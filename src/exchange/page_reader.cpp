@@ -20,7 +20,7 @@ namespace {
 using page::Column;
 using page::Page;
 
-// Recordings have no more (raw/format.h).
+// Recordings have no more (raw/messages.h).
 constexpr size_t kMaxPageEvents = 64;
 // printable() makes four bytes of one of a name.
 constexpr size_t kMaxPageText = 4 * kMaxNameSize;

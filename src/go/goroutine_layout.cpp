@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+
+#include "go/code_operands.h"
 
 namespace gosym::go {
 
@@ -369,6 +372,137 @@ GoroutineLayout newest_goroutine_layout() {
   GoroutineLayout layout = *goroutine_layout("go1.27");
   layout.wait_reasons = {};
   return layout;
+}
+
+namespace {
+
+struct Release {
+  uint32_t minor;
+  RuntimeLayout layout;
+};
+
+// g: m, sched.sp, sched.bp, goid, labels, stkbar, stackguard; m: gsignal, curg; map, callback.
+constexpr Release kReleases[] = {
+    {2, {0, 40, 0, 0, 0, 0, 120, 88, 136, false, 0}},
+    {3, {0, 40, 0, 0, 0, 0, 120, 88, 136, false, 0}},
+    {4, {176, 48, 0, 128, 0, 0, 0, 64, 112, false, 16}},
+    {5, {48, 64, 0, 184, 0, 136, 0, 80, 160, false, 24}},
+    {6, {48, 64, 0, 192, 0, 136, 0, 80, 152, false, 24}},
+    {7, {48, 64, 112, 192, 0, 136, 0, 80, 152, false, 32}},
+    {8, {48, 64, 112, 192, 0, 136, 0, 80, 152, false, 32}},
+    {9, {48, 56, 104, 152, 344, 0, 0, 80, 192, true, 32}},
+    {10, {48, 56, 104, 152, 344, 0, 0, 80, 192, true, 32}},
+    {11, {48, 56, 104, 152, 344, 0, 0, 80, 192, true, 32}},
+    {12, {48, 56, 104, 152, 344, 0, 0, 80, 192, true, 32}},
+    {13, {48, 56, 104, 152, 344, 0, 0, 80, 192, true, 32}},
+    {14, {48, 56, 104, 152, 344, 0, 0, 80, 192, true, 32}},
+    {15, {48, 56, 104, 152, 344, 0, 0, 80, 192, true, 32}},
+    {16, {48, 56, 104, 152, 344, 0, 0, 80, 192, true, 40}},
+    {17, {48, 56, 104, 152, 360, 0, 0, 80, 192, true, 40}},
+    {18, {48, 56, 104, 152, 360, 0, 0, 80, 192, true, 40}},
+    {19, {48, 56, 104, 152, 360, 0, 0, 80, 192, true, 40}},
+    {20, {48, 56, 104, 152, 360, 0, 0, 80, 192, true, 40}},
+    {21, {48, 56, 104, 152, 344, 0, 0, 80, 192, true, 40}},
+    {22, {48, 56, 104, 152, 344, 0, 0, 80, 192, true, 40}},
+    {23, {48, 56, 104, 160, 352, 0, 0, 80, 192, true, 40}},
+    {24, {48, 56, 104, 160, 352, 0, 0, 80, 192, false, 40}},
+    {25, {48, 56, 96, 152, 344, 0, 0, 72, 184, false, 40}},
+    {26, {48, 56, 96, 152, 352, 0, 0, 72, 184, false, 40}},
+    {27, {48, 56, 96, 152, 352, 0, 0, 72, 184, false, 40}},
+};
+
+}  // namespace
+
+std::optional<uint32_t> minor_of_release(std::string_view version) {
+  constexpr std::string_view kPrefix = "go1.";
+  if (!version.starts_with(kPrefix))
+    return std::nullopt;
+  version.remove_prefix(kPrefix.size());
+  uint32_t minor = 0;
+  auto [end, error] = std::from_chars(version.data(), version.data() + version.size(), minor);
+  if (error != std::errc())
+    return std::nullopt;
+  version.remove_prefix(static_cast<size_t>(end - version.data()));
+  bool is_release = version.empty() || version.starts_with('.') || version.starts_with("rc") ||
+                    version.starts_with(' ');
+  return is_release ? std::optional(minor) : std::nullopt;
+}
+
+std::optional<RuntimeLayout> runtime_layout(std::string_view go_version) {
+  auto minor = minor_of_release(go_version);
+  for (const Release& release : kReleases)
+    if (minor == release.minor)
+      return release.layout;
+  return std::nullopt;
+}
+
+namespace {
+
+constexpr uint64_t kWord = 8;
+
+std::vector<ImageAddress> three_words(const CodeOperands& operands) {
+  std::vector<ImageAddress> found;
+  auto is_word = [&](uint64_t address) { return operands.contains({address, kWord}); };
+  for (const CodeOperand& operand : operands)
+    if (is_word(operand.address) && is_word(operand.address + kWord) &&
+        is_word(operand.address + 2 * kWord) && operand.size == kWord)
+      found.push_back(ImageAddress{operand.address});
+  return found;
+}
+
+}  // namespace
+
+std::vector<ImageAddress> find_allgs(uint16_t machine, Bytes code, ImageAddress address) {
+  return three_words(code_operands(machine, code, address));
+}
+
+std::vector<ImageAddress> find_allgs(const Module& module) {
+  return three_words(code_operands(module, {"runtime.allgadd"})["runtime.allgadd"]);
+}
+
+namespace {
+
+using namespace std::string_view_literals;
+
+constexpr std::string_view kStoreToThread = "\x64\x48\xc7"sv;
+constexpr std::string_view kToOffset = "\x04\x25"sv;
+constexpr std::string_view kToRegister = "\x03\x23\x01\0\0"sv;
+constexpr std::string_view kSetRegister = "\x48\xc7\xc3"sv;
+constexpr std::string_view kLoadRegister = "\x48\x8b\x1d"sv;
+constexpr uint32_t kStored = 0x123;
+constexpr size_t kBefore = 7;  // bytes of the instruction that sets the register
+
+int32_t signed_at(Bytes code, size_t offset) {
+  return static_cast<int32_t>(load<uint32_t>(code, offset).value_or(0));
+}
+
+// Reads what may be the store at `at`, where kStoreToThread is.
+std::optional<GoroutinePointer> read_store(Bytes code, size_t at, ImageAddress address) {
+  std::string_view text = as_text(code);
+  std::string_view operand = text.substr(at + kStoreToThread.size());
+  if (operand.starts_with(kToOffset) && load<uint32_t>(code, at + 9) == kStored)
+    return GoroutinePointer{signed_at(code, at + 5), std::nullopt};
+  if (!operand.starts_with(kToRegister) || at < kBefore)
+    return std::nullopt;
+  std::string_view before = text.substr(at - kBefore, kBefore);
+  int32_t value = signed_at(code, at - 4);
+  if (before.starts_with(kSetRegister))
+    return GoroutinePointer{value, std::nullopt};
+  if (before.starts_with(kLoadRegister))
+    return GoroutinePointer{
+        0, ImageAddress{to_integer(address) + at + static_cast<uint64_t>(int64_t{value})}};
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<GoroutinePointer> find_goroutine_pointer(Bytes code, ImageAddress address) {
+  std::string_view text = as_text(code);
+  for (size_t at = text.find(kStoreToThread); at != text.npos;
+       at = text.find(kStoreToThread, at + 1))
+    if (auto found = read_store(code, at, address))
+      return found;
+  return std::nullopt;
 }
 
 }  // namespace gosym::go

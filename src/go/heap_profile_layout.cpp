@@ -5,7 +5,7 @@
 #include <iterator>
 
 #include "go/code_operands.h"
-#include "go/runtime_layout.h"
+#include "go/goroutine_layout.h"
 
 namespace gosym::go {
 

@@ -1,6 +1,6 @@
 #include "go/inline_tree.h"
 
-#include "go/function_kind.h"
+#include "go/pclntab.h"
 
 namespace gosym::go {
 

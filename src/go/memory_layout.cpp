@@ -3,7 +3,7 @@
 #include <initializer_list>
 
 #include "go/code_operands.h"
-#include "go/runtime_layout.h"
+#include "go/goroutine_layout.h"
 
 namespace gosym::go {
 

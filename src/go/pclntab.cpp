@@ -1,6 +1,9 @@
 #include "go/pclntab.h"
 
+#include <algorithm>
+#include <array>
 #include <cassert>
+#include <span>
 
 #include "base/reader.h"
 
@@ -458,6 +461,172 @@ uint64_t code_size(const Pclntab& table, const Function& function) {
 uint64_t code_size(const Pclntab& table, uint32_t index) {
   auto function = table.function(index);
   return function ? code_size(table, *function) : table.entry(index + 1) - table.entry(index);
+}
+
+std::optional<int32_t> PcTable::at(uint32_t pc) const {
+  auto row = std::ranges::upper_bound(rows, pc, {}, &PcValue::end);
+  return row == rows.end() ? std::nullopt : std::optional(row->value);
+}
+
+PcTable read_pc_table(const Pclntab& pclntab, const Function& function, uint32_t table,
+                      size_t max_rows) {
+  PcTable result;
+  PcValueRows rows = pclntab.rows(table);
+  while (auto row = rows.next()) {
+    result.end = row->end;
+    if (row->end > function.end - function.entry || result.rows.size() == max_rows)
+      return result;
+    result.rows.push_back(*row);
+  }
+  result.is_whole = rows.has_ended();
+  return result;
+}
+
+namespace {
+
+constexpr std::string_view kWords118[] = {"file_count", "text_start", "names",  "units",
+                                          "files",      "pc_values",  "functab"};
+constexpr std::string_view kWords116[] = {"file_count", "names",     "units",
+                                          "files",      "pc_values", "functab"};
+
+std::span<const std::string_view> words_of(uint32_t magic) {
+  switch (magic) {
+    case kMagic116:
+      return kWords116;
+    case kMagic118:
+    case kMagic120:
+      return kWords118;
+    default:
+      return {};
+  }
+}
+
+// Adds the place of the file table, behind a functab of so many functions.
+void add_file_table(Bytes table, ByteOrder order, uint8_t pointer_size, uint64_t count,
+                    std::vector<HeaderField>& fields) {
+  uint64_t pairs = count < table.size() ? 2 * count + 1 : table.size();
+  uint64_t end = 8u + pointer_size + pairs * pointer_size;
+  auto files = load<uint32_t>(table, end, order);
+  if (!files)
+    return;
+  fields.push_back({"files", end, *files});
+  if (auto file_count = load<uint32_t>(table, *files, order))
+    fields.push_back({"file_count", *files, *file_count, /*is_count=*/true});
+}
+
+}  // namespace
+
+std::vector<HeaderField> header_fields(Bytes table, ByteOrder order, uint8_t pointer_size,
+                                       uint32_t magic) {
+  std::vector<HeaderField> fields;
+  Reader in(table, order);
+  auto add = [&](std::string_view name, auto read) {
+    HeaderField field{.name = name, .offset = in.offset(), .value = read()};
+    field.is_count = name.ends_with("_count") || name == "quantum" || name == "pointer_size";
+    if (in.ok())
+      fields.push_back(field);
+    return field.value;
+  };
+  auto word = [&] { return in.word(pointer_size); };
+  add("magic", [&] { return in.u32(); });
+  add("padding", [&] { return in.u16(); });
+  add("quantum", [&] { return in.u8(); });
+  add("pointer_size", [&] { return in.u8(); });
+  uint64_t function_count = add("function_count", word);
+  for (std::string_view name : words_of(magic))
+    add(name, word);
+  if (magic == kMagic12 && in.ok())
+    add_file_table(table, order, pointer_size, function_count, fields);
+  return fields;
+}
+
+namespace {
+
+using Names = std::span<const std::string_view>;
+
+constexpr std::string_view kPcdata15[] = {"StackMapIndex", "InlTreeIndex", "RegMapIndex"};
+constexpr std::string_view kPcdata113[] = {"RegMapIndex or UnsafePoint", "StackMapIndex",
+                                           "InlTreeIndex"};
+constexpr std::string_view kPcdata116[] = {"UnsafePoint", "StackMapIndex", "InlTreeIndex",
+                                           "ArgLiveIndex", "PanicBounds"};
+constexpr std::string_view kFuncdata15[] = {"ArgsPointerMaps", "LocalsPointerMaps", "InlTree",
+                                            "RegPointerMaps", "StackObjects"};
+constexpr std::string_view kFuncdata113[] = {"ArgsPointerMaps", "LocalsPointerMaps",
+                                             "RegPointerMaps",  "StackObjects",
+                                             "InlTree",         "OpenCodedDeferInfo"};
+constexpr std::string_view kFuncdata116[] = {
+    "ArgsPointerMaps",    "LocalsPointerMaps", "StackObjects", "InlTree",
+    "OpenCodedDeferInfo", "ArgInfo",           "ArgLiveInfo",  "WrapInfo"};
+
+std::string_view name_at(Names names, uint32_t index) {
+  return index < names.size() ? names[index] : std::string_view();
+}
+
+Names choose(Format format, Names before_113, Names before_116, Names after) {
+  if (format == Format::kGo1_2)
+    return {};
+  if (format < Format::kGo1_13)
+    return before_113;
+  return format < Format::kGo1_16 ? before_116 : after;
+}
+
+}  // namespace
+
+std::string_view pcdata_name(Format format, uint32_t index) {
+  return name_at(choose(format, kPcdata15, kPcdata113, kPcdata116), index);
+}
+
+std::string_view funcdata_name(Format format, uint32_t index) {
+  return name_at(choose(format, kFuncdata15, kFuncdata113, kFuncdata116), index);
+}
+
+uint8_t learn_wrapper_id(const Pclntab& table) {
+  if (table.format() < Format::kGo1_12)
+    return 0;
+  // Two functions might share an id by an oversight of some release, three are a kind. Tables
+  // have a wrapper every few dozen functions, so that this ends early.
+  constexpr int kEnough = 3;
+  std::array<int, 256> counts{};
+  uint8_t largest = 0;
+  std::string_view last;  // that has the largest
+  for (uint32_t i = 0; i < table.function_count(); i++) {
+    auto function = table.function(i);
+    if (!function || function->id == 0)
+      continue;
+    if (function->id >= largest) {
+      largest = function->id;
+      last = table.name(function->name_offset);
+    }
+    if (++counts[function->id] == kEnough)
+      return function->id;
+  }
+  // A small module, of those that share one runtime, may have but one: outside of the runtime
+  // no other function has an id. The number is at least 20 in all releases (1.12: 20, 1.27:
+  // 23).
+  bool is_alone = largest >= 20 && !last.starts_with("runtime.");
+  return counts[largest] > 1 || is_alone ? largest : uint8_t{0};
+}
+
+FunctionKind kind_of(const Pclntab& table, uint8_t wrapper_id, uint8_t id,
+                     std::string_view name, std::string_view file) {
+  bool has_ids = table.format() > Format::kGo1_10;
+  if (has_ids ? id != 0 && id == wrapper_id
+              : table.format() == Format::kGo1_10 && file == "<autogenerated>")
+    return FunctionKind::kWrapper;
+  return kind_of_name(name);
+}
+
+FunctionKind kind_of_name(std::string_view name) {
+  if (!name.starts_with("runtime."))
+    return FunctionKind::kNormal;
+  name.remove_prefix(8);
+  if (name == "gopanic" || name == "panicwrap")
+    return FunctionKind::kPanic;
+  if (name == "sigpanic" || name == "sigpanic0")
+    return FunctionKind::kSigpanic;
+  if (name == "asyncPreempt" || name.starts_with("debugCallV"))
+    return FunctionKind::kInjected;
+  return FunctionKind::kNormal;
 }
 
 }  // namespace gosym::go

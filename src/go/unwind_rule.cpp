@@ -4,7 +4,7 @@
 #include <array>
 
 #include "elf/calls.h"
-#include "go/function_kind.h"
+#include "go/pclntab.h"
 
 namespace gosym::go {
 

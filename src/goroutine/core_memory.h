@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "elf/core_file.h"
-#include "proc/memory.h"
+#include "proc/process.h"
 
 namespace gosym {
 

@@ -7,13 +7,12 @@
 #include "base/exit_status.h"
 #include "base/file_tree.h"
 #include "base/text.h"
-#include "elf/build_ids.h"
+#include "elf/image.h"
 #include "go/build_info.h"
 #include "go/inline_tree.h"
 #include "go/unwind_rule.h"
 #include "record/files/file_helper.h"
-#include "record/files/found_file.h"
-#include "record/snapshot.h"
+#include "record/recorder.h"
 
 namespace gosym {
 

@@ -1,6 +1,6 @@
 #include "goroutine/go_runtime.h"
 
-#include "go/allgs.h"
+#include "go/goroutine_layout.h"
 
 namespace gosym {
 

@@ -13,7 +13,7 @@
 #include "base/sequence_pool.h"
 #include "go/goroutine_layout.h"
 #include "model/unwind_rule.h"
-#include "proc/memory.h"
+#include "proc/process.h"
 
 namespace gosym {
 

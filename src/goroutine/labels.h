@@ -20,7 +20,7 @@ struct LabelLimits {
   size_t buckets = 1 << 20;        // buckets of maps
 };
 
-// The labels of goroutines (go/runtime_layout.h), by key; in the order of `all`. One that has
+// The labels of goroutines (go/goroutine_layout.h), by key; in the order of `all`. One that has
 // other labels by now, or none, has none here: what was read may be of others. Of very many
 // labels, and of very long ones, the first are told.
 Result<std::vector<std::vector<GoroutineLabel>>> read_labels(

@@ -14,9 +14,8 @@
 #include "base/exit_status.h"
 #include "goroutine/go_runtime.h"
 #include "goroutine/wall_samples.h"
-#include "proc/cpus.h"
 #include "proc/process.h"
-#include "record/snapshot.h"
+#include "record/recorder.h"
 
 namespace gosym {
 

@@ -7,7 +7,7 @@
 
 #include "base/sequence_pool.h"
 #include "go/heap_profile_layout.h"
-#include "proc/memory.h"
+#include "proc/process.h"
 
 namespace gosym {
 

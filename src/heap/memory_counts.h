@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "go/memory_layout.h"
-#include "proc/memory.h"
+#include "proc/process.h"
 
 namespace gosym {
 
@@ -43,8 +43,8 @@ struct MemoryCounts {
   uint64_t for_others = 0;
   // Read from the spans.
   uint64_t span_count = 0;
-  uint64_t span_bytes = 0;  // of spans with objects
-  uint64_t object_bytes = 0;  // of all slots that are taken
+  uint64_t span_bytes = 0;       // of spans with objects
+  uint64_t object_bytes = 0;     // of all slots that are taken
   uint64_t manual_bytes = 0;     // of those for stacks and the collector
   std::vector<uint64_t> arenas;  // 64 MiB each, by number
   // By the size of an object; UINT64_MAX: larger than kLargestSlot.

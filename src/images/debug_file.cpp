@@ -8,8 +8,7 @@
 
 #include "base/file_tree.h"
 #include "base/text.h"
-#include "elf/build_ids.h"
-#include "elf/debug_link.h"
+#include "elf/image.h"
 
 namespace gosym {
 

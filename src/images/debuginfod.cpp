@@ -23,7 +23,6 @@
 
 #include "base/clock.h"
 #include "base/print.h"
-#include "base/shell.h"
 #include "base/text.h"
 #include "confine/process_kind.h"
 

@@ -9,7 +9,7 @@
 
 #include "base/file_tree.h"
 #include "base/text.h"
-#include "elf/build_ids.h"
+#include "elf/image.h"
 
 namespace gosym {
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "raw/format.h"
 #include "raw/messages.h"
 #include "raw/sample_batch.h"
 

@@ -6,10 +6,9 @@
 #include <cmath>
 
 #include "base/text.h"
-#include "output/amounts.h"
-#include "output/header.h"
 #include "output/json.h"
 #include "output/table.h"
+#include "output/text.h"
 #include "output/tree.h"
 
 namespace gosym {

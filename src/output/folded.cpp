@@ -11,7 +11,7 @@
 
 #include "base/sequence_pool.h"
 #include "base/text.h"
-#include "profile/idle_threads.h"
+#include "profile/rewrite_stacks.h"
 #include "view/frame_keys.h"
 
 namespace gosym {

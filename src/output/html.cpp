@@ -8,7 +8,7 @@
 
 #include "base/text.h"
 #include "output/difference_text.h"
-#include "output/header.h"
+#include "output/text.h"
 #include "page/html.h"
 #include "page/make_page.h"
 #include "profile/accumulated_profile.h"

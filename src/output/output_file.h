@@ -1,11 +1,14 @@
 #pragma once
 
+#include <zlib.h>
+
 #include <cstdint>
 #include <string>
 #include <string_view>
 
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "output/write.h"
 
 namespace gosym {
 
@@ -43,6 +46,25 @@ private:
   std::string buffer_;
   uint64_t size_ = 0;
   int cause_ = 0;  // an errno value: why it cannot be written
+};
+
+// A gzip file without name and time, made as its contents come.
+class GzipStream {
+public:
+  explicit GzipStream(Write out);
+  ~GzipStream();
+  GzipStream(const GzipStream&) = delete;
+  GzipStream& operator=(const GzipStream&) = delete;
+
+  bool write(std::string_view data);
+  void finish();
+
+private:
+  bool deflate_all(std::string_view data, int flush);
+
+  Write out_;
+  std::string buffer_;
+  z_stream stream_{};
 };
 
 }  // namespace gosym

@@ -13,11 +13,11 @@
 
 #include "base/text.h"
 #include "model/container.h"
-#include "output/gzip.h"
+#include "output/output_file.h"
 #include "output/unnamed.h"
 #include "profile/accumulated_profile.h"
-#include "profile/collector_cost.h"
 #include "profile/pprof_fields.h"
+#include "profile/rewrite_stacks.h"
 #include "view/frame_keys.h"
 
 namespace gosym {

@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <vector>
 
-#include "output/amounts.h"
 #include "output/json.h"
-#include "profile/collector_cost.h"
-#include "profile/idle_threads.h"
+#include "output/text.h"
+#include "profile/rewrite_stacks.h"
 #include "view/call_tree.h"
-#include "view/processes.h"
+#include "view/frame_keys.h"
 #include "view/totals.h"
 
 namespace gosym {

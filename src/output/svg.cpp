@@ -6,9 +6,7 @@
 #include <vector>
 
 #include "base/text.h"
-#include "base/width.h"
-#include "output/amounts.h"
-#include "output/header.h"
+#include "output/text.h"
 #include "view/call_tree.h"
 #include "view/category.h"
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "output/table.h"
@@ -17,5 +18,57 @@ Table make_table(const Profile& profile, const ViewOptions& options);
 
 // For a message: a line on the recording, ten functions, the largest paths.
 std::string make_markdown(const Profile& profile, const ViewOptions& options);
+
+// Formats the amounts (Profile::amount) of a profile: time in seconds, or in milliseconds if
+// there is less than a second of it, and for programs in nanoseconds; other events as counts.
+class Amounts {
+public:
+  explicit Amounts(const Profile& profile) : Amounts(profile, profile.total_amount()) {}
+  // With all digits, in nanoseconds.
+  static Amounts exact(const Profile& profile);
+  // In the unit that suits this amount: milliseconds where it is less than a second.
+  Amounts(const Profile& profile, uint64_t amount)
+      : Amounts(profile, amount, profile.total_amount()) {}
+  // For callers that know the total already, which else takes a pass over up to a million
+  // samples.
+  Amounts(const Profile& profile, uint64_t amount, uint64_t total);
+
+  // "9.05", "12.1", "4,100".
+  std::string text(uint64_t amount) const;
+  // A share of the amount of all samples of the profile.
+  double percent(uint64_t amount) const;
+  std::string percent_text(uint64_t amount) const;
+  // The least amount that is so many percent of all, and not nothing.
+  uint64_t least(double percent) const;
+  // "s", "ms", "ns"; empty: events.
+  std::string_view unit() const { return unit_; }
+  uint64_t total() const { return total_; }
+
+private:
+  uint64_t period_;
+  uint64_t total_;
+  std::string_view unit_;
+  bool is_exact_ = false;
+};
+
+// "self s", "total ms"; "self" of events.
+std::string title_of(std::string_view what, const Amounts& amounts);
+
+inline constexpr size_t kMaxProcessesShown = 5;  // and containers, unless all are to be shown
+
+// The command, host, time and events that were recorded, in four lines at the most.
+std::string make_header(const Profile& profile, const Amounts& amounts, size_t max_processes,
+                        const Screen& screen);
+
+// The first line of make_header(): "979 samples of cpu-clock at 99 Hz: 9.89 s of CPU time in
+// 10.00 s, 0.99 of 4 CPUs". A clock's name is left out if the line would be wider than `width`.
+std::string make_headline(const Profile& profile, const Amounts& amounts,
+                          size_t width = SIZE_MAX);
+
+// Everything that makes the figures less than the whole truth: losses, truncated stacks, few
+// samples, code without names. Empty if there is nothing to say. `is_verbose` adds details:
+// `top` rows of code without names, 0 for all.
+std::string make_notes(const Profile& profile, bool is_verbose, size_t top,
+                       const Screen& screen);
 
 }  // namespace gosym

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "base/width.h"
+#include "base/text.h"
 
 namespace gosym {
 

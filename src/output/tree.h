@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "output/amounts.h"
-#include "output/screen.h"
+#include "output/table.h"
+#include "output/text.h"
 #include "view/call_tree.h"
 
 namespace gosym {

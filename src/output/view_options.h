@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "output/screen.h"
+#include "output/table.h"
 #include "page/source_text.h"
-#include "view/dimension.h"
+#include "view/frame_keys.h"
 #include "view/selection.h"
 
 namespace gosym {

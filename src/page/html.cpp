@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "page/packing.h"
+#include "page/message.h"
 #include "page/viewer.h"
 
 namespace gosym::page {

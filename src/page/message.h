@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/bytes.h"
@@ -187,5 +188,21 @@ std::string encode(Page page);
 // The page in the message; whether its numbers fit together is not checked. An error: malformed
 // bytes, another version.
 Result<Page> decode(Bytes message);
+
+// Makes the columns of a page those of page.proto: many of them as differences from what is
+// likely, of which most are 0.
+void shorten(Page& page);
+
+// The other way. An error: columns of a table that differ in length.
+Result<> restore(Page& page);
+
+// The raw DEFLATE of some bytes as text, in lines. Bits, the lowest of the first byte first,
+// are taken 13 at a time, and are two digits of base 91, the higher one first; up to 6 at the
+// end are one. That is 1.23 times as long as the bytes (base64: 1.33), of characters that mean
+// nothing to HTML.
+std::string packed(std::string_view bytes);
+
+// The bytes. An error: what is no such text, or more than so many bytes.
+Result<std::string> unpacked(std::string_view text, uint64_t max_size);
 
 }  // namespace gosym::page

@@ -8,7 +8,7 @@
 #include "base/reader.h"
 #include "base/text.h"
 #include "perf_data/layout.h"
-#include "raw/format.h"
+#include "raw/messages.h"
 
 namespace gosym::perf_data {
 

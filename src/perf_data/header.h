@@ -11,7 +11,7 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "model/recording.h"
-#include "raw/input.h"
+#include "raw/reader.h"
 
 namespace gosym::perf_data {
 

@@ -7,8 +7,8 @@
 
 #include "base/file_tree.h"
 #include "base/mapped_file.h"
-#include "record/files/file_contents.h"
-#include "record/files/image_file.h"
+#include "record/files/file_helper.h"
+#include "record/files/image_catalog.h"
 
 namespace gosym::perf_data {
 

@@ -11,8 +11,8 @@
 #include "base/clock.h"
 #include "base/mapped_file.h"
 #include "base/text.h"
-#include "elf/build_ids.h"
-#include "record/snapshot.h"
+#include "elf/image.h"
+#include "record/recorder.h"
 
 namespace gosym::perf_data {
 

@@ -6,7 +6,7 @@
 
 #include "base/file_tree.h"
 #include "base/mapped_file.h"
-#include "raw/format.h"
+#include "raw/messages.h"
 
 namespace gosym::perf_data {
 

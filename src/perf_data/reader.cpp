@@ -14,11 +14,9 @@
 #include "perf_data/records.h"
 #include "perf_data/sample.h"
 #include "perf_data/stacks.h"
-#include "raw/event_selection.h"
-#include "raw/format.h"
 #include "raw/messages.h"
+#include "raw/reader.h"
 #include "raw/sample_batch.h"
-#include "raw/stack_tree.h"
 #include "record/perf/sideband_record.h"
 
 namespace gosym::perf_data {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/bytes.h"
-#include "raw/input.h"
+#include "raw/reader.h"
 
 struct ZSTD_DCtx_s;
 

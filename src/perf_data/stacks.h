@@ -10,7 +10,7 @@
 #include "model/recording.h"
 #include "perf_data/sample.h"
 #include "record/perf/sideband_record.h"
-#include "record/stacks/code_ranges.h"
+#include "record/stacks/stack_slots.h"
 
 namespace gosym::perf_data {
 

@@ -1,13 +1,17 @@
 #include "proc/process.h"
 
 #include <dirent.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <memory>
+#include <set>
 
+#include "base/exit_status.h"
 #include "base/mapped_file.h"
-#include "base/shell.h"
 #include "base/text.h"
 
 namespace gosym::proc {
@@ -167,5 +171,136 @@ Result<std::string> maps_text_of(uint32_t pid) {
     return std::string();
   return std::move(text).error();
 }
+
+std::string setting(const std::string& path) {
+  constexpr size_t kMaxSize = 65536;
+  auto text = read_file(path, kMaxSize);
+  std::string_view rest = text ? std::string_view(*text) : std::string_view();
+  return std::string(take_line(rest));
+}
+
+namespace {
+
+static_assert(kPiecesAtOnce <= IOV_MAX);
+
+// Gives how many of the pieces were read; the one behind them could not be. `error` is set
+// where none can be.
+size_t read_some(uint32_t pid, std::span<MemoryPiece> pieces, int& error) {
+  std::array<iovec, kPiecesAtOnce> local;
+  std::array<iovec, kPiecesAtOnce> remote;
+  for (size_t i = 0; i < pieces.size(); i++) {
+    local[i] = {pieces[i].bytes.data(), pieces[i].bytes.size()};
+    remote[i] = {reinterpret_cast<void*>(pieces[i].address), pieces[i].bytes.size()};
+  }
+  ssize_t count = process_vm_readv(static_cast<pid_t>(pid), local.data(), pieces.size(),
+                                   remote.data(), pieces.size(), 0);
+  if (count < 0 && errno != EFAULT && errno != EINVAL)
+    error = errno;
+  uint64_t left = count < 0 ? 0 : static_cast<uint64_t>(count);
+  size_t read = 0;
+  for (; read < pieces.size() && pieces[read].bytes.size() <= left; read++) {
+    pieces[read].is_read = true;
+    left -= pieces[read].bytes.size();
+  }
+  return read;
+}
+
+}  // namespace
+
+int try_read_memory(uint32_t pid, std::span<MemoryPiece> pieces) {
+  for (MemoryPiece& piece : pieces)
+    piece.is_read = false;
+  int error = 0;
+  while (!pieces.empty() && error == 0) {
+    std::span<MemoryPiece> next = pieces.first(std::min(pieces.size(), kPiecesAtOnce));
+    size_t read = read_some(pid, next, error);
+    pieces = pieces.subspan(std::min(read + (read < next.size() ? 1 : 0), pieces.size()));
+  }
+  return error;
+}
+
+Error memory_error(uint32_t pid, int error) {
+  if (error == ESRCH)
+    return errorf("process {} has ended", pid).with_exit_status(kNoTarget);
+  return system_error(fmt::format("cannot read the memory of process {}", pid), error)
+      .with_hint("run as its user, where kernel.yama.ptrace_scope allows that, or with sudo")
+      .with_exit_status(kUnsupported);
+}
+
+namespace {
+
+constexpr uint64_t kMaxCpu = 8191;  // of CONFIG_NR_CPUS
+
+Result<> add_range(std::string_view text, std::set<uint32_t>& cpus) {
+  size_t dash = text.find('-');
+  auto first = parse_decimal(text.substr(0, dash));
+  auto last = dash == text.npos ? first : parse_decimal(text.substr(dash + 1));
+  if (!first || !last || *first > *last || *last > kMaxCpu)
+    return errorf("'{}' is neither a CPU nor a range of CPUs", printable(text));
+  for (uint64_t cpu = *first; cpu <= *last; cpu++)
+    cpus.insert(static_cast<uint32_t>(cpu));
+  return Ok{};
+}
+
+std::vector<uint32_t> cpus_in(const std::string& file) {
+  auto cpus = parse_cpu_list(setting(file));
+  return cpus ? *std::move(cpus) : std::vector<uint32_t>{0};
+}
+
+}  // namespace
+
+Result<std::vector<uint32_t>> parse_cpu_list(std::string_view text) {
+  std::set<uint32_t> cpus;
+  for (std::string_view range : split(text, ','))
+    if (auto added = add_range(range, cpus); !added)
+      return std::move(added).error();
+  return std::vector<uint32_t>(cpus.begin(), cpus.end());
+}
+
+std::vector<uint32_t> online_cpus() {
+  return cpus_in("/sys/devices/system/cpu/online");
+}
+
+std::vector<uint32_t> possible_cpus() {
+  return cpus_in("/sys/devices/system/cpu/possible");
+}
+
+}  // namespace gosym::proc
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+namespace gosym::proc {
+
+#if defined(__x86_64__)
+std::vector<uint32_t> fpu_state_sizes(size_t limit) {
+  constexpr uint32_t kStateLeaf = 0xd;
+  constexpr uint32_t kTiles = 18;  // given to threads that ask for them; they lie last
+  constexpr uint32_t kLegacySize = 512;
+  constexpr uint32_t kEndMark = 4;
+  std::vector<uint32_t> sizes;
+  uint32_t features = 0;
+  uint32_t size = 0;
+  uint32_t ecx = 0;
+  uint32_t edx = 0;
+  bool has_states = __get_cpuid_count(kStateLeaf, 0, &features, &size, &ecx, &edx) != 0;
+  if (has_states && (features >> kTiles & 1) != 0) {
+    uint32_t eax = 0;
+    uint32_t offset = 0;
+    if (__get_cpuid_count(kStateLeaf, kTiles, &eax, &offset, &ecx, &edx) != 0)
+      sizes.push_back(offset + kEndMark);
+  }
+  if (has_states)
+    sizes.push_back(size + kEndMark);
+  sizes.push_back(kLegacySize);
+  sizes.resize(std::min(sizes.size(), limit));
+  return sizes;
+}
+#else
+std::vector<uint32_t> fpu_state_sizes(size_t) {
+  return {};
+}
+#endif
 
 }  // namespace gosym::proc

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -61,5 +64,43 @@ std::optional<std::string> comm_of(uint32_t pid, uint32_t tid);
 Result<std::vector<MapsEntry>> mappings_of(uint32_t pid);
 // The text of /proc/PID/maps, likewise.
 Result<std::string> maps_text_of(uint32_t pid);
+
+// The first line of a file in which the kernel shows a setting, below /proc or /sys; empty if
+// it has no such setting.
+std::string setting(const std::string& path);
+
+// A piece of the memory of a process, to be copied to `bytes`.
+struct MemoryPiece {
+  uint64_t address = 0;
+  std::span<std::byte> bytes;
+  bool is_read = false;  // all of it; set by whoever reads
+};
+
+// Reads pieces in their order. A piece that is not mapped, or not wholly, stays unread. An
+// error: the process is gone, or may not be looked into.
+using ReadMemory = std::function<Result<>(std::span<MemoryPiece> pieces)>;
+
+// Pieces that one system call reads: those of a process that runs on are read within
+// microseconds of each other if no multiple of this is among their numbers.
+inline constexpr size_t kPiecesAtOnce = 1023;
+
+// Reads a running process, by process_vm_readv(2), which neither stops nor signals it. It may
+// take for ever: record/memory_helper.h does it in a process that may be left behind. Gives 0,
+// or the errno because of which no piece can be read.
+int try_read_memory(uint32_t pid, std::span<MemoryPiece> pieces);
+Error memory_error(uint32_t pid, int error);
+
+// "0-3,6": numbers and ranges of CPUs as the kernel lists them in /sys/devices/system/cpu, in
+// order and each once. An error says what is wrong with the text; an empty one is.
+Result<std::vector<uint32_t>> parse_cpu_list(std::string_view text);
+
+// CPUs that run, and those that may. If they cannot be told: the first alone, which cannot be
+// taken away.
+std::vector<uint32_t> online_cpus();
+std::vector<uint32_t> possible_cpus();
+
+// Bytes that the kernel may need to save the state of the FPU for a signal handler, the usual
+// number first, at most `limit` numbers. None for machines other than x86-64.
+std::vector<uint32_t> fpu_state_sizes(size_t limit);
 
 }  // namespace gosym::proc

@@ -9,7 +9,6 @@
 
 #include "base/sequence_pool.h"
 #include "model/recording.h"
-#include "profile/kernel_history.h"
 #include "profile/process_history.h"
 #include "profile/profile.h"
 #include "profile/told_code.h"

@@ -2,15 +2,45 @@
 
 #include <tsl/robin_map.h>
 
+#include <cstdint>
 #include <optional>
+#include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/sequence_pool.h"
 #include "model/recording.h"
-#include "profile/range_history.h"
 
 namespace gosym {
+
+// Ranges of addresses that are laid one over the other: finds which of the first `count` ranges
+// is on top at an address.
+//
+// It is a segment tree over the ends of all ranges, whose nodes list the ranges that cover them
+// whole. So any moment can be asked for, in O(log² n), without a copy for each moment; and no
+// order of ranges makes it slow.
+class RangeHistory {
+public:
+  struct Range {
+    uint64_t start;
+    uint64_t limit;  // first address after it
+  };
+
+  RangeHistory() = default;
+  explicit RangeHistory(std::span<const Range> ranges);
+
+  // The index of the range on top; none if none of the first `count` covers the address.
+  std::optional<uint32_t> find(uint64_t address, uint32_t count) const;
+
+private:
+  size_t leaf_of(uint64_t bound) const;
+
+  std::vector<uint64_t> bounds_;  // sorted; leaf i is [bounds_[i], bounds_[i + 1])
+  // Node 1 is the root, node i has the children 2i and 2i + 1, leaf i is node size + i. The
+  // lists are in ascending order.
+  std::vector<std::vector<uint32_t>> nodes_;
+};
 
 // The mappings of a process at a moment: those with equal values are equal.
 struct AddressSpace {
@@ -73,6 +103,26 @@ private:
   tsl::robin_map<uint32_t, std::vector<uint32_t>, BytesHash>
       programs_of_;                                                  // by pid, in order of time
   tsl::robin_map<uint32_t, std::vector<Name>, BytesHash> names_of_;  // by tid, in order of time
+};
+
+// The code that the kernel loaded during a recording, BPF programs as a rule, by address and
+// time. Code that was there before is named by the kernel's list of symbols (proc/kallsyms.h),
+// which was read once.
+class KernelHistory {
+public:
+  // Takes what concerns the kernel from the events, in any order.
+  explicit KernelHistory(std::span<const Event> events);
+
+  // The number of changes up to that time.
+  uint32_t count_at(uint64_t time) const;
+
+  // The name of what lies there after so many changes; empty if nothing new does. It lives as
+  // long as this.
+  std::string_view find(uint64_t address, uint32_t count) const;
+
+private:
+  std::vector<KernelCodeEvent> events_;  // in order of time
+  RangeHistory ranges_;                  // of events_: what was removed hides what was there
 };
 
 }  // namespace gosym

@@ -1,23 +1,95 @@
 #pragma once
 
+#include <tsl/robin_map.h>
+
 #include <cstdint>
+#include <deque>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "model/address.h"
 #include "model/call.h"
 #include "model/recording.h"
-#include "profile/string_pool.h"
-#include "profile/timeline.h"
+
+namespace gosym {
+
+enum class StringId : uint32_t {};
+
+// Keeps one copy of each string and gives out dense ids, in order of first use. Here borrowed
+// text becomes owned: a Profile holds ids only and outlives every file they came from. Id 0 is
+// "".
+class StringPool {
+public:
+  StringPool();
+  ~StringPool();
+  StringPool(const StringPool& other);
+  StringPool& operator=(const StringPool&) = delete;
+  StringPool(StringPool&&) noexcept;
+  StringPool& operator=(StringPool&&) noexcept;
+
+  StringId intern(std::string_view text);
+
+  // Valid as long as the pool, wherever it is moved.
+  std::string_view operator[](StringId id) const { return texts_[static_cast<size_t>(id)]; }
+  size_t size() const { return texts_.size(); }
+  // In bytes, about.
+  uint64_t memory() const;
+
+private:
+  uint64_t text_size_ = 0;
+  std::deque<std::string> texts_;  // a deque: the keys below point into it
+  tsl::robin_map<std::string_view, StringId> ids_;
+};
+
+// Amounts of steps that follow each other, spread over `count` equal parts of a length; a step
+// that lies in two of them is split. `step` and `length` are of one unit.
+std::vector<double> spread(const std::vector<uint64_t>& amounts, double step, double length,
+                           size_t count);
+
+// A round number of nanoseconds, a millisecond or more, so that there are no more steps of it
+// than that: 1, 2 or 5 and zeros.
+uint64_t round_step(uint64_t duration, uint64_t steps);
+
+// The steps of time, in nanoseconds, that a page keeps of a recording so long: what fits on a
+// screen, some 50 rows of seconds, or some thousand columns. What is shown of the time of the
+// recording itself has whole ones, or a page read back would show another.
+uint64_t step_of_page(uint64_t duration);
+
+// The distribution of an amount over time, in steps of equal length. Steps grow tenfold with
+// the time there is: up to 20,000 of them, which are parts of the steps of a page.
+class Timeline {
+public:
+  explicit Timeline(uint64_t step = 1'000'000) : step_(step) {}
+
+  // `time` is in nanoseconds since it began.
+  void add(uint64_t time, uint64_t amount);
+  // The amount evenly from one time to another.
+  void add_interval(uint64_t begin, uint64_t end, uint64_t amount);
+  // The amounts of another, which began at that time of this one.
+  void add(const Timeline& other, uint64_t begin);
+
+  uint64_t step() const { return step_; }                            // in nanoseconds
+  const std::vector<uint64_t>& amounts() const { return amounts_; }  // of each step, in order
+
+  // The amounts of `count` equal parts of the time up to `duration`.
+  std::vector<double> parts(size_t count, uint64_t duration) const;
+
+private:
+  void lengthen_steps(uint64_t factor);
+
+  uint64_t step_;
+  std::vector<uint64_t> amounts_;
+};
 
 // The profile: samples of stacks of locations. replay fills it with addresses, the symbolizer
 // puts frames to the locations, outputs read it. It is a plain value: it owns all it names.
 //
 // Ids are indices into the vectors of the Profile.
-
-namespace gosym {
 
 enum class MappingId : uint32_t {};
 enum class LocationId : uint32_t {};
@@ -348,5 +420,18 @@ EventPart select_event(const Profile& profile, uint32_t event);
 
 // Makes a profile one of the part's event. A second exchange makes it what it was.
 void exchange(EventPart& part, Profile& profile);
+
+// Puts the functions of Go calls into a profile, which must outlive this and gets functions
+// from nobody else: those of one name and file are one.
+class CalledFunctions {
+public:
+  explicit CalledFunctions(Profile& profile) : profile_(profile) {}
+
+  FunctionId add(const Call& call);
+
+private:
+  Profile& profile_;
+  std::map<std::pair<StringId, StringId>, FunctionId> ids_;  // by name and file
+};
 
 }  // namespace gosym

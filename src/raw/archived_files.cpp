@@ -7,7 +7,7 @@
 
 #include <cerrno>
 
-#include "base/file_limit.h"
+#include "base/file_tree.h"
 
 namespace gosym::raw {
 

@@ -1,14 +1,21 @@
 #include "raw/sample_batch.h"
 
 #include <xxhash.h>
-
-#include <algorithm>
-#include <cassert>
-#include <functional>
+#include <protozero/pbf_reader.hpp>
 #include <protozero/pbf_writer.hpp>
 
-#include "raw/format.h"
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <concepts>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "base/protobuf.h"
+#include "raw/messages.h"
 #include "raw/sample_fields.h"
+#include "raw/sample_limits.h"
 
 namespace gosym::raw {
 
@@ -267,6 +274,729 @@ std::string SampleBatch::encode(StackTreeWriter& tree) const {
     out.add_bytes(kTexts, text);
   for_each_column([&](const auto& column) { write(out, column, rows_); });
   return payload;
+}
+
+namespace {
+
+using protozero::pbf_reader;
+using protozero::pbf_wire_type;
+
+using Row = SampleBatch::Row;
+
+// What the rows of a payload refer to, as it was read, nothing in it believed yet.
+struct Tables {
+  NewNodes nodes;
+  std::vector<uint32_t> stack_nodes;
+  std::vector<uint32_t> top_sizes;
+  std::vector<uint32_t> word_offsets;
+  std::vector<uint64_t> word_addresses;
+  std::vector<uint32_t> word_places;
+  std::vector<uint32_t> register_sizes;
+  std::vector<uint32_t> registers;
+  std::vector<uint64_t> register_values;
+  std::vector<uint32_t> list_sizes;
+  std::vector<uint32_t> switch_starts;
+  std::vector<uint32_t> switch_words;
+  std::vector<uint32_t> switch_frames;
+  LabelSets label_sets;
+  std::vector<std::string> texts = {""};
+};
+
+// Notes parts of a payload that are beyond the limits of the format, or not there: only the
+// rows that refer to them are left out.
+class Damage {
+public:
+  // Gives `is_wrong`; of the first that is wrong `describe` says how.
+  template <class Describe>
+  bool has(bool is_wrong, Describe describe) {
+    if (is_wrong && problem_.empty())
+      problem_ = describe();
+    return is_wrong;
+  }
+  std::string take_problem() { return std::move(problem_); }
+
+private:
+  std::string problem_;
+};
+
+// What get_packed_uint64() gives, whose iterators read each number twice: to tell it, and to
+// come to the next.
+template <class Take>
+void read_numbers(pbf_reader& in, Take take) {
+  protozero::data_view packed = in.get_view();
+  const char* end = packed.data() + packed.size();
+  for (const char* next = packed.data(); next != end;)
+    take(protozero::decode_varint(&next, end));
+}
+
+uint64_t difference(uint64_t number) {
+  return static_cast<uint64_t>(protozero::decode_zigzag64(number));
+}
+
+void read_differences(pbf_reader& in, std::vector<uint64_t>& values) {
+  uint64_t before = values.empty() ? 0 : values.back();
+  read_numbers(in, [&](uint64_t number) { values.push_back(before += difference(number)); });
+}
+
+void read_column(pbf_reader& in, std::vector<uint32_t>& values) {
+  read_numbers(in, [&](uint64_t number) { values.push_back(static_cast<uint32_t>(number)); });
+}
+
+void read_number(pbf_reader& in, Tables& tables) {
+  switch (in.tag()) {
+    case kTree:
+      tables.nodes.tree = in.get_uint32();
+      return;
+    case kFirstNode:
+      tables.nodes.first = in.get_uint32();
+      return;
+    default:
+      return in.skip();
+  }
+}
+
+void read_table(pbf_reader& in, Tables& tables) {
+  switch (in.tag()) {
+    case kCallers:
+      return read_column(in, tables.nodes.distances);
+    case kNodeAddresses:
+      return read_differences(in, tables.nodes.addresses);
+    case kStackNodes:
+      return read_column(in, tables.stack_nodes);
+    case kDumpWords:
+      return read_column(in, tables.top_sizes);
+    case kWordOffsets:
+      return read_column(in, tables.word_offsets);
+    case kWordAddresses:
+      return read_differences(in, tables.word_addresses);
+    case kWordPlaces:
+      return read_column(in, tables.word_places);
+    case kDumpRegisters:
+      return read_column(in, tables.register_sizes);
+    case kRegisters:
+      return read_column(in, tables.registers);
+    case kRegisterValues:
+      return read_numbers(in, [&](uint64_t n) { tables.register_values.push_back(n); });
+    case kListSwitches:
+      return read_column(in, tables.list_sizes);
+    case kSwitchStarts:
+      return read_column(in, tables.switch_starts);
+    case kSwitchWords:
+      return read_column(in, tables.switch_words);
+    case kSwitchFrames:
+      return read_column(in, tables.switch_frames);
+    case kLabelSets:
+      return tables.label_sets.read(in.get_message());
+    case kTexts:
+      tables.texts.push_back(in.get_string());
+      return;
+    default:
+      return in.skip();
+  }
+}
+
+// Calls `use(column, its number among the columns)` where `in` stands at one; false elsewhere.
+template <class Use>
+bool at_column(const pbf_reader& in, Use use) {
+  bool is_found = false;
+  size_t number = 0;
+  for_each_column([&](const auto& column) {
+    if (column.field == in.tag()) {
+      use(column, number);
+      is_found = true;
+    }
+    number++;
+  });
+  return is_found;
+}
+
+using ColumnSizes = std::array<size_t, kColumnCount>;
+
+// Of the columns only how many numbers they have: of rows there is nothing before it is known
+// that all columns have as many.
+void read_tables(pbf_reader in, Tables& tables, ColumnSizes& sizes) {
+  while (in.next()) {
+    if (in.wire_type() == pbf_wire_type::varint) {
+      read_number(in, tables);
+      continue;
+    }
+    if (in.wire_type() != pbf_wire_type::length_delimited) {
+      in.skip();
+      continue;
+    }
+    auto count = [&](const auto&, size_t number) {
+      protozero::data_view packed = in.get_view();
+      std::string_view bytes(packed.data(), packed.size());
+      sizes[number] += static_cast<size_t>(
+          std::ranges::count_if(bytes, [](char byte) { return (byte & 0x80) == 0; }));
+    };
+    if (!at_column(in, count))
+      read_table(in, tables);
+  }
+}
+
+Result<size_t> count_rows(const ColumnSizes& sizes) {
+  size_t count = sizes.front();  // of times
+  Result<size_t> rows = count;
+  size_t number = 0;
+  for_each_column([&](const auto& column) {
+    size_t size = sizes[number++];
+    bool may_lack = column.presence == Presence::kOptional && size == 0;
+    if (rows && size != count && !may_lack)
+      rows = errorf("columns of {} and of {} samples", count, size);
+  });
+  return rows;
+}
+
+// A later version may know more ways for a stack to end early.
+void set(StackEnd& value, uint64_t number) {
+  value = number <= static_cast<uint64_t>(StackEnd::kCallFromC) ? static_cast<StackEnd>(number)
+                                                                : StackEnd::kUnreadable;
+}
+
+template <std::unsigned_integral T>
+void set(T& value, uint64_t number) {
+  value = static_cast<T>(number);
+}
+
+template <class Owner, class T>
+void fill(pbf_reader& in, const Column<Owner, T>& column, size_t& next, std::span<Row> rows) {
+  uint64_t before = next == 0 ? 0 : static_cast<uint64_t>(rows[next - 1].*column.member);
+  read_numbers(in, [&](uint64_t number) {
+    if (column.coding == Coding::kDifference)
+      number = before += difference(number);
+    set(rows[next++].*column.member, column.coding == Coding::kPlusOne ? number - 1 : number);
+  });
+}
+
+// Of a payload that was read once: it has as many numbers of each column as there are rows.
+void fill_rows(pbf_reader in, std::span<Row> rows) {
+  ColumnSizes next{};
+  while (in.next()) {
+    auto fill_column = [&](const auto& column, size_t number) {
+      fill(in, column, next[number], rows);
+    };
+    if (in.wire_type() != pbf_wire_type::length_delimited || !at_column(in, fill_column))
+      in.skip();
+  }
+}
+
+// Fails unless the sizes use up all elements.
+Result<> check_sizes(const std::vector<uint32_t>& sizes, size_t count, std::string_view what,
+                     std::string_view element) {
+  size_t left = count;
+  for (uint32_t size : sizes) {
+    if (size > left)
+      return errorf("{}s of more than {} {}", what, count, element);
+    left -= size;
+  }
+  if (left != 0)
+    return errorf("{}s leave {} of {} {} over", what, left, count, element);
+  return Ok{};
+}
+
+// The stacks of a chunk, out of the tree. Stack i is [begins[i], begins[i + 1]) of the
+// addresses.
+struct Stacks {
+  std::vector<uint64_t> addresses;
+  std::vector<uint32_t> begins = {0, 0};
+  std::vector<bool> are_cut = {false};  // callers were lost
+  std::vector<bool> are_wrong = {false};
+
+  uint32_t count() const { return static_cast<uint32_t>(are_cut.size()); }
+  uint32_t size(uint32_t stack) const { return begins[stack + 1] - begins[stack]; }
+};
+
+Result<Stacks> take_stacks(const Tables& tables, StackTreeReader& tree, Damage& damage) {
+  using Found = StackTreeReader::Found;
+  Stacks stacks;
+  bool has_nodes = tables.nodes.tree != 0 || tables.nodes.first != 0 ||
+                   !tables.nodes.distances.empty() || !tables.stack_nodes.empty();
+  if (!has_nodes)
+    return stacks;
+  if (auto added = tree.add(tables.nodes); !added)
+    return std::move(added).error();
+  size_t read = 0;  // addresses, those of stacks that are left out included
+  for (uint32_t node : tables.stack_nodes) {
+    size_t begin = stacks.addresses.size();
+    Found found = tree.append_stack(node, stacks.addresses);
+    read += stacks.addresses.size() - begin;
+    if (read > kMaxStackAddresses)
+      return errorf("stacks of more than {} addresses", kMaxStackAddresses);
+    bool is_wrong = damage.has(found == Found::kNoNode, [&] {
+      return fmt::format("stack at node {} of {}", node, tree.size());
+    });
+    is_wrong |= damage.has(found == Found::kTooDeep, [&] {
+      return fmt::format("a stack of more than {} addresses", kMaxStackSize);
+    });
+    if (is_wrong)
+      stacks.addresses.resize(begin);
+    stacks.begins.push_back(static_cast<uint32_t>(stacks.addresses.size()));
+    stacks.are_cut.push_back(found == Found::kCut);
+    stacks.are_wrong.push_back(is_wrong);
+  }
+  return stacks;
+}
+
+// Of a sample only what lies within the cut is left: not the user code that lies outside of the
+// kernel's, nor a goroutine's stack outside of the thread's.
+void drop_beyond_cut(const Stacks& stacks, Row& row) {
+  bool is_cut_in_kernel = stacks.are_cut[row.kernel_index];
+  if (!is_cut_in_kernel && !stacks.are_cut[row.user_index])
+    return;
+  row.user_end = StackEnd::kUnreadable;
+  if (is_cut_in_kernel) {
+    row.user_index = row.top_index = 0;
+    row.frame_offset = kNoFrame;
+  }
+  uint32_t size = stacks.size(row.user_index);
+  if (row.goroutine_start >= size)
+    row.goroutine_start = 0;
+  if (row.gap >= size)
+    row.gap = row.missing = 0;
+  row.creator_index = 0;
+}
+
+// The tops of a chunk. Top i is [begins[i], begins[i + 1]) of the words; one that is wrong has
+// none.
+struct Tops {
+  std::vector<StackWord> words;
+  std::vector<uint32_t> begins = {0, 0};
+  std::vector<bool> are_wrong = {false};
+};
+
+// Fails unless there are as many of all that belongs together.
+Result<> check_tops(const Tables& tables) {
+  if (auto sound = check_sizes(tables.top_sizes, tables.word_offsets.size(), "top", "words");
+      !sound)
+    return sound;
+  auto places = static_cast<size_t>(std::ranges::count_if(
+      tables.word_offsets, [](uint32_t c) { return (c & kIsPlace) != 0; }));
+  if (places != tables.word_places.size() ||
+      tables.word_offsets.size() - places != tables.word_addresses.size())
+    return errorf("{} words, where there are {} addresses and {} places",
+                  tables.word_offsets.size(), tables.word_addresses.size(),
+                  tables.word_places.size());
+  if (tables.register_sizes.empty() && tables.registers.empty())
+    return Ok{};
+  if (tables.register_sizes.size() != tables.top_sizes.size() ||
+      tables.registers.size() != tables.register_values.size())
+    return errorf("{} sizes of registers of {} tops, {} values of {}",
+                  tables.register_sizes.size(), tables.top_sizes.size(),
+                  tables.register_values.size(), tables.registers.size());
+  return check_sizes(tables.register_sizes, tables.registers.size(), "top", "registers");
+}
+
+// Reads them one after the other.
+class TopReader {
+public:
+  TopReader(const Tables& tables, Damage& damage) : tables_(tables), damage_(damage) {}
+
+  Tops read() {
+    Tops tops;
+    for (size_t i = 0; i < tables_.top_sizes.size(); i++) {
+      uint32_t size = tables_.top_sizes[i];
+      uint32_t registers = tables_.register_sizes.empty() ? 0 : tables_.register_sizes[i];
+      size_t begin = tops.words.size();
+      bool is_wrong = is_too_large(size, kMaxTopWords, "words");
+      is_wrong |= is_too_large(registers, kMaxRegisters, "registers");
+      for (uint32_t j = 0; j < size; j++)
+        is_wrong |= !add_word(tops.words);
+      for (uint32_t j = 0; j < registers; j++)
+        is_wrong |= !add_register(tops.words);
+      if (is_wrong)
+        tops.words.resize(begin);
+      tops.begins.push_back(static_cast<uint32_t>(tops.words.size()));
+      tops.are_wrong.push_back(is_wrong);
+    }
+    return tops;
+  }
+
+private:
+  bool is_too_large(uint32_t size, uint64_t most, std::string_view element) {
+    return damage_.has(size > most, [&] {
+      return fmt::format("a top of {} {}, where {} are allowed", size, element, most);
+    });
+  }
+
+  bool add_word(std::vector<StackWord>& words) {
+    uint32_t coded = tables_.word_offsets[word_++];
+    bool is_place = (coded & kIsPlace) != 0;
+    StackWord word = {coded & ~kIsPlace, is_place ? tables_.word_places[place_++]
+                                                  : tables_.word_addresses[address_++]};
+    words.push_back(word);
+    return !damage_.has(word.offset >= kMaxWordOffset || !is_possible(word), [&] {
+      return fmt::format("a word at offset {} of a stack", word.offset);
+    }) && !damage_.has(word.is_place() != is_place, [&] {
+      return fmt::format("a word of {:#x} as {}", word.value,
+                         is_place ? "a place" : "an address");
+    });
+  }
+
+  bool add_register(std::vector<StackWord>& words) {
+    uint32_t code = tables_.registers[register_];
+    uint64_t value = tables_.register_values[register_++];
+    uint32_t kind = code % kRegisterKinds;
+    StackWord word = {offset_of_register(code / kRegisterKinds), value};
+    bool is_address = !word.is_place() && !word.is_number();
+    bool is_of_kind = (kind == kRegisterPlace && word.is_place()) || kind == kRegisterNumber ||
+                      (kind == kRegisterAddress && is_address);
+    if (kind == kRegisterNumber)
+      word.value |= StackWord::kNumber;
+    bool is_wrong = !is_of_kind || !is_possible(word) ||
+                    (kind == kRegisterNumber && value >= StackWord::kNumber);
+    words.push_back(word);
+    return !damage_.has(is_wrong,
+                        [&] { return fmt::format("a register {} with {:#x}", code, value); });
+  }
+
+  const Tables& tables_;
+  Damage& damage_;
+  size_t word_ = 0;
+  size_t place_ = 0;
+  size_t address_ = 0;
+  size_t register_ = 0;
+};
+
+// The lists of switches of a chunk. List i is [begins[i], begins[i + 1]) of the switches; one
+// that is wrong has none.
+struct SwitchLists {
+  std::vector<StackSwitch> switches;
+  std::vector<uint32_t> begins = {0, 0};
+  std::vector<bool> are_wrong = {false};
+};
+
+Result<SwitchLists> take_switches(const Tables& tables, Damage& damage) {
+  size_t count = tables.switch_starts.size();
+  if (tables.switch_words.size() != count || tables.switch_frames.size() != count)
+    return errorf("{} switches of stacks, with {} offsets of words and {} of frames", count,
+                  tables.switch_words.size(), tables.switch_frames.size());
+  if (auto sound = check_sizes(tables.list_sizes, count, "list", "switches"); !sound)
+    return std::move(sound).error();
+  // As a column that is kPlusOne has them.
+  auto offset = [](uint32_t number) { return number == 0 ? kNoFrame : uint64_t{number} - 1; };
+  SwitchLists lists;
+  size_t next = 0;
+  for (uint32_t size : tables.list_sizes) {
+    size_t begin = lists.switches.size();
+    for (uint32_t i = 0; i < size; i++, next++)
+      lists.switches.push_back({tables.switch_starts[next], offset(tables.switch_words[next]),
+                                offset(tables.switch_frames[next])});
+    bool is_wrong = damage.has(!are_sound(std::span(lists.switches).subspan(begin)), [&] {
+      return fmt::format("list {} of switches of stacks", lists.begins.size() - 1);
+    });
+    if (is_wrong)
+      lists.switches.resize(begin);
+    lists.begins.push_back(static_cast<uint32_t>(lists.switches.size()));
+    lists.are_wrong.push_back(is_wrong);
+  }
+  return lists;
+}
+
+// Tells which sets are wrong, and empties them.
+std::vector<bool> check_labels(LabelSets& sets, Damage& damage) {
+  std::vector<bool> are_wrong(sets.size());
+  for (uint32_t i = 0; i < sets.size(); i++) {
+    std::span<const Label> set = sets[i];
+    are_wrong[i] = damage.has(set.size() > kMaxLabels, [&] {
+      return fmt::format("a set of {} labels, where {} are allowed", set.size(), kMaxLabels);
+    });
+    for (const Label& label : set) {
+      size_t size = std::max(label.key.size(), label.value.size());
+      are_wrong[i] = are_wrong[i] || damage.has(size > kMaxLabelText, [&] {
+        return fmt::format("a label of {} bytes, where {} are allowed", size, kMaxLabelText);
+      });
+    }
+    if (are_wrong[i])
+      sets.clear(i);
+  }
+  return are_wrong;
+}
+
+// Does the same with texts.
+std::vector<bool> check_texts(std::span<std::string> texts, Damage& damage) {
+  std::vector<bool> are_wrong;
+  for (std::string& text : texts) {
+    are_wrong.push_back(damage.has(text.size() > kMaxText, [&] {
+      return fmt::format("a text of {} bytes, where {} are allowed", text.size(), kMaxText);
+    }));
+    if (are_wrong.back())
+      text.clear();
+  }
+  return are_wrong;
+}
+
+// All that rows refer to.
+struct Referred {
+  Stacks stacks;
+  Tops tops;
+  SwitchLists lists;
+  std::vector<bool> wrong_sets;
+  std::vector<bool> wrong_texts;
+};
+
+// Leaves out the rows that refer to what is wrong or not there.
+class RowChecker {
+public:
+  RowChecker(const Referred& referred, Damage& damage) : referred_(referred), damage_(damage) {}
+
+  // How many are left out.
+  size_t check(std::vector<Row>& rows) {
+    return std::erase_if(rows, [this](Row& row) {
+      const Stacks& stacks = referred_.stacks;
+      if (is_wrong(row.kernel_index, stacks.are_wrong, "stack") ||
+          is_wrong(row.user_index, stacks.are_wrong, "stack") ||
+          is_wrong(row.creator_index, stacks.are_wrong, "stack"))
+        return true;
+      drop_beyond_cut(stacks, row);
+      return is_wrong(row.top_index, referred_.tops.are_wrong, "top") || is_wrong_frame(row) ||
+             is_wrong(row.switch_list, referred_.lists.are_wrong, "list of switches") ||
+             is_wrong(row.label_set, referred_.wrong_sets, "set of labels") ||
+             is_wrong(row.state_text, referred_.wrong_texts, "text") ||
+             is_wrong(row.waker_text, referred_.wrong_texts, "text") || is_wrong_event(row) ||
+             is_wrong_goroutine(row) || is_wrong_gap(row);
+    });
+  }
+
+private:
+  // A number beyond the table is told here; the others were, where the table was read.
+  bool is_wrong(uint32_t number, const std::vector<bool>& are_wrong, std::string_view what) {
+    return damage_.has(number >= are_wrong.size(), [&] {
+      return fmt::format("{} {} of {}", what, number, are_wrong.size() - 1);
+    }) || are_wrong[number];
+  }
+
+  bool is_wrong_frame(const Row& row) {
+    return damage_.has(!is_frame_offset(row.frame_offset), [&] {
+      return fmt::format("a frame pointer at offset {} of a stack", row.frame_offset);
+    });
+  }
+
+  bool is_wrong_event(const Row& row) {
+    return damage_.has(row.event >= kMaxEvents,
+                       [&] { return fmt::format("event {} of {}", row.event, kMaxEvents); });
+  }
+
+  bool is_wrong_goroutine(const Row& row) {
+    uint32_t size = referred_.stacks.size(row.user_index);
+    return damage_.has(row.goroutine_start != 0 && row.goroutine_start >= size, [&] {
+      return fmt::format("a goroutine's stack from frame {} on, where there are {}",
+                         row.goroutine_start, size);
+    });
+  }
+
+  bool is_wrong_gap(const Row& row) {
+    uint32_t size = referred_.stacks.size(row.user_index);
+    bool is_sound =
+        row.gap == 0 ? row.missing == 0 : row.gap < size && row.missing - 1 < kMaxMissing;
+    return damage_.has(!is_sound, [&] {
+      return fmt::format("{} frames missing before frame {} of {}", row.missing, row.gap, size);
+    });
+  }
+
+  const Referred& referred_;
+  Damage& damage_;
+};
+
+}  // namespace
+
+Result<> SampleBatch::read_ids(Bytes payload, const std::function<void(uint32_t)>& take) {
+  return read_protobuf(payload, [&](pbf_reader in) {
+    while (in.next()) {
+      bool has_ids = in.wire_type() == pbf_wire_type::length_delimited &&
+                     (in.tag() == kPids.field || in.tag() == kTids.field);
+      if (!has_ids) {
+        in.skip();
+        continue;
+      }
+      std::optional<uint32_t> before;
+      read_numbers(in, [&](uint64_t number) {
+        auto id = static_cast<uint32_t>(number);
+        if (id != before)
+          take(id);
+        before = id;
+      });
+    }
+  });
+}
+
+Result<SampleBatch> SampleBatch::decode(Bytes payload) {
+  StackTreeReader alone;
+  return decode(payload, alone);
+}
+
+Result<SampleBatch> SampleBatch::decode(Bytes payload, StackTreeReader& tree) {
+  Tables tables;
+  ColumnSizes sizes{};
+  auto done = read_protobuf(payload, [&](pbf_reader in) { read_tables(in, tables, sizes); });
+  if (!done)
+    return std::move(done).error();
+  Damage damage;
+  auto stacks = take_stacks(tables, tree, damage);
+  if (!stacks)
+    return std::move(stacks).error();
+  if (auto sound = check_tops(tables); !sound)
+    return std::move(sound).error();
+  auto lists = take_switches(tables, damage);
+  if (!lists)
+    return std::move(lists).error();
+  auto count = count_rows(sizes);
+  if (!count)
+    return std::move(count).error();
+  Referred referred = {.stacks = *std::move(stacks),
+                       .tops = TopReader(tables, damage).read(),
+                       .lists = *std::move(lists),
+                       .wrong_sets = check_labels(tables.label_sets, damage),
+                       .wrong_texts = check_texts(tables.texts, damage)};
+  SampleBatch batch;
+  batch.rows_.resize(*count);
+  if (done = read_protobuf(payload, [&](pbf_reader in) { fill_rows(in, batch.rows_); }); !done)
+    return std::move(done).error();
+  batch.left_out_ = RowChecker(referred, damage).check(batch.rows_);
+  batch.problem_ = damage.take_problem();
+  batch.addresses_ = std::move(referred.stacks.addresses);
+  batch.stack_begin_ = std::move(referred.stacks.begins);
+  batch.words_ = std::move(referred.tops.words);
+  batch.top_begin_ = std::move(referred.tops.begins);
+  batch.switches_ = std::move(referred.lists.switches);
+  batch.switch_begin_ = std::move(referred.lists.begins);
+  batch.label_sets_ = std::move(tables.label_sets);
+  batch.texts_ = std::move(tables.texts);
+  return batch;
+}
+
+namespace {
+
+// Of a second or less each. Stacks of up to so many chunks are cut short when one is lost; with
+// four times as many a sample of prometheus takes 1.5 bytes less, of 33.
+constexpr uint32_t kChunksOfTree = 20;
+
+constexpr uint32_t kLost = UINT32_MAX;
+
+}  // namespace
+
+void StackTreeWriter::begin_chunk(size_t address_count) {
+  bool is_full = size() + address_count > kUsualTreeSize;
+  if (is_full || chunks_ == kChunksOfTree) {
+    added_.tree++;
+    chunks_ = 0;
+    known_.clear();
+  }
+  chunks_++;
+  added_.first = size() + 1;
+  added_.distances.clear();
+  added_.addresses.clear();
+}
+
+uint32_t StackTreeWriter::add(std::span<const uint64_t> stack) {
+  uint32_t node = 0;
+  for (size_t i = stack.size(); i-- > 0;) {
+    uint32_t next = size() + 1;
+    auto [known, is_new] = known_.try_emplace({stack[i], node}, next);
+    if (is_new) {
+      added_.distances.push_back(next - node);
+      added_.addresses.push_back(stack[i]);
+    }
+    node = known->second;
+  }
+  return node;
+}
+
+Result<> StackTreeReader::add(const NewNodes& nodes) {
+  if (nodes.first == 0 || nodes.distances.size() != nodes.addresses.size())
+    return errorf("{} nodes with {} addresses, from number {} on", nodes.distances.size(),
+                  nodes.addresses.size(), nodes.first);
+  if (nodes.first > kMaxTreeSize || nodes.distances.size() > kMaxTreeSize - nodes.first)
+    return errorf("{} nodes from number {} on, where {} are allowed", nodes.distances.size(),
+                  nodes.first, kMaxTreeSize);
+  if (nodes.tree == tree_ && nodes.first <= size())
+    return errorf("node {} of tree {} again", nodes.first, nodes.tree);
+  for (size_t i = 0; i < nodes.distances.size(); i++)
+    if (nodes.distances[i] == 0 || nodes.distances[i] > nodes.first + i)
+      return errorf("node {} is called by one {} before it", nodes.first + i,
+                    nodes.distances[i]);
+
+  size_t kept = nodes.tree == tree_ ? callers_.size() : 1;
+  tree_ = nodes.tree;
+  callers_.resize(kept);
+  callers_.resize(nodes.first, kLost);
+  addresses_.resize(kept);
+  addresses_.resize(nodes.first);
+  for (uint32_t distance : nodes.distances)
+    callers_.push_back(static_cast<uint32_t>(callers_.size()) - distance);
+  addresses_.insert(addresses_.end(), nodes.addresses.begin(), nodes.addresses.end());
+  return Ok{};
+}
+
+StackTreeReader::Found StackTreeReader::append_stack(uint32_t node,
+                                                     std::vector<uint64_t>& addresses) const {
+  if (node > size())
+    return Found::kNoNode;
+  for (uint32_t depth = 0; node != 0; node = callers_[node], depth++) {
+    if (callers_[node] == kLost)
+      return Found::kCut;
+    if (depth == kMaxStackSize)
+      return Found::kTooDeep;
+    addresses.push_back(addresses_[node]);
+  }
+  return Found::kWhole;
+}
+
+namespace {
+
+using protozero::pbf_reader;
+using protozero::pbf_wire_type;
+using protozero::pbf_writer;
+
+constexpr uint32_t kLabel = 1;
+constexpr uint32_t kKey = 1;
+constexpr uint32_t kValue = 2;
+
+// Of a message or string without its contents: a tag of up to two bytes, a length of up to
+// five.
+constexpr size_t kMaxOverhead = 7;
+
+}  // namespace
+
+uint32_t LabelSets::intern(std::span<const Label> labels) {
+  if (labels.empty())
+    return 0;
+  std::vector<Label> set(labels.begin(), labels.end());
+  auto [known, is_new] = numbers_.try_emplace(set, size());
+  if (is_new) {
+    encoded_size_ += kMaxOverhead;
+    for (const Label& label : set)
+      encoded_size_ += 3 * kMaxOverhead + label.key.size() + label.value.size();
+    sets_.push_back(std::move(set));
+  }
+  return known->second;
+}
+
+void LabelSets::write(pbf_writer& out, uint32_t field) const {
+  for (const std::vector<Label>& set : std::span(sets_).subspan(1)) {
+    pbf_writer labels(out, field);
+    for (const Label& label : set) {
+      pbf_writer texts(labels, kLabel);
+      texts.add_string(kKey, label.key);
+      texts.add_string(kValue, label.value);
+    }
+  }
+}
+
+void LabelSets::read(pbf_reader in) {
+  std::vector<Label>& set = sets_.emplace_back();
+  while (in.next(kLabel, pbf_wire_type::length_delimited)) {
+    Label& label = set.emplace_back();
+    pbf_reader texts = in.get_message();
+    while (texts.next()) {
+      if (texts.tag_and_type() == tag_and_type(kKey, pbf_wire_type::length_delimited))
+        label.key = texts.get_string();
+      else if (texts.tag_and_type() == tag_and_type(kValue, pbf_wire_type::length_delimited))
+        label.value = texts.get_string();
+      else
+        texts.skip();
+    }
+  }
 }
 
 }  // namespace gosym::raw

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "raw/format.h"
+#include "raw/messages.h"
 
 namespace gosym::raw {
 

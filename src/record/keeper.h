@@ -14,7 +14,7 @@
 
 #include "base/result.h"
 #include "base/unique_fd.h"
-#include "record/perf/perf_event.h"
+#include "record/perf/perf_ring.h"
 
 struct bpf_map;
 

@@ -2,7 +2,7 @@
 
 #include <set>
 
-#include "proc/memory.h"
+#include "proc/process.h"
 #include "record/helper_process.h"
 
 namespace gosym {

@@ -6,8 +6,8 @@
 
 #include "record/files/archive.h"
 #include "record/files/perf_maps.h"
-#include "record/stacks/code_ranges.h"
 #include "record/stacks/code_rules.h"
+#include "record/stacks/stack_slots.h"
 
 namespace gosym {
 

@@ -4,7 +4,7 @@
 
 #include "base/result.h"
 #include "base/unique_fd.h"
-#include "raw/output_file.h"
+#include "raw/writer.h"
 
 namespace gosym {
 

@@ -6,8 +6,8 @@
 
 #include "base/clock.h"
 #include "base/exit_status.h"
-#include "base/file_limit.h"
-#include "proc/cpus.h"
+#include "base/file_tree.h"
+#include "proc/process.h"
 #include "record/bpf/bpf_sampler.h"
 #include "record/perf/call_chain_sampler.h"
 

@@ -12,7 +12,7 @@
 #include "base/result.h"
 #include "model/recording.h"
 #include "record/event_type.h"
-#include "record/files/go_program.h"
+#include "record/files/image_catalog.h"
 #include "record/perf/sideband_record.h"
 
 namespace gosym {

@@ -18,7 +18,6 @@
 #include <cstring>
 
 #include "base/exit_status.h"
-#include "base/shell.h"
 #include "base/text.h"
 #include "proc/cgroups.h"
 #include "proc/process.h"

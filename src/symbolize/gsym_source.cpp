@@ -1,6 +1,6 @@
 #include "symbolize/gsym_source.h"
 
-#include "go/function_kind.h"
+#include "go/pclntab.h"
 
 namespace gosym {
 

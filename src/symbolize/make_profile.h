@@ -5,7 +5,6 @@
 #include "profile/replay.h"
 #include "raw/reader.h"
 #include "symbolize/other_archives.h"
-#include "symbolize/recorded_file.h"
 #include "symbolize/symbolizer.h"
 
 namespace gosym {

@@ -3,7 +3,7 @@
 #include <map>
 #include <vector>
 
-#include "images/image_numbers.h"
+#include "images/image_cache.h"
 #include "raw/archived_files.h"
 
 namespace gosym {

@@ -8,7 +8,7 @@
 
 #include "images/image_cache.h"
 #include "symbolize/other_archives.h"
-#include "symbolize/recorded_file.h"
+#include "symbolize/symbolizer.h"
 
 namespace gosym {
 

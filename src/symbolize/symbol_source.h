@@ -1,9 +1,13 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "elf/image.h"
+#include "go/module.h"
 #include "model/address.h"
 #include "model/call.h"
 #include "profile/profile.h"
@@ -43,5 +47,29 @@ public:
   // places that follow one another it says the same of all addresses.
   virtual void add_edges(uint64_t begin, uint64_t end, std::vector<uint64_t>& edges) = 0;
 };
+
+// Each opens one source of an image or of its Go module, which it borrows; null if the image
+// has none of that kind. Those of .dynsym and of stubs are there always, and read when asked.
+std::unique_ptr<SymbolSource> open_pclntab_source(const go::Module& module);
+std::unique_ptr<SymbolSource> open_symtab_source(const elf::Image& image);
+std::unique_ptr<SymbolSource> open_dynsym_source(const elf::Image& image);
+// Fails if the image has MiniDebugInfo that cannot be read.
+Result<std::unique_ptr<SymbolSource>> open_minidebuginfo_source(const elf::Image& image);
+std::unique_ptr<SymbolSource> open_plt_source(const elf::Image& image);
+
+// Takes out of the calls at one address those that Go's runtime leaves out of its stacks:
+// wrappers, unless what they call is a panic. Where nothing else is there, the function that
+// holds the code stays, for an address has to have a name.
+inline void hide_wrappers(std::vector<Call>& calls) {
+  if (calls.empty())
+    return;
+  Call outermost = calls.back();
+  FunctionKind callee = FunctionKind::kNormal;
+  std::erase_if(calls, [&](const Call& call) {
+    return is_hidden(call.kind, std::exchange(callee, call.kind));
+  });
+  if (calls.empty())
+    calls.push_back(outermost);
+}
 
 }  // namespace gosym

@@ -8,14 +8,18 @@
 #include <set>
 #include <vector>
 
+#include "base/file_tree.h"
 #include "base/sequence_pool.h"
+#include "base/text.h"
+#include "elf/image.h"
 #include "proc/kallsyms.h"
 #include "proc/perf_map.h"
-#include "profile/go_stacks.h"
+#include "profile/location_table.h"
+#include "profile/rewrite_stacks.h"
 #include "profile/told_code.h"
 #include "symbolize/own_code.h"
-#include "symbolize/sources.h"
 #include "symbolize/symbol_cache.h"
+#include "symbolize/symbol_source.h"
 
 namespace gosym {
 
@@ -334,6 +338,149 @@ SymbolizerReport symbolize(Profile& profile, const RecordedSymbols& recorded, Na
   SymbolCache cache;
   cache.is_for_one = true;
   return symbolize(profile, recorded, forms, files, cache);
+}
+
+namespace {
+
+RecordedFile accept(std::unique_ptr<ImageSymbols> symbols) {
+  std::string problem = symbols->problem();
+  return {.symbols = std::move(symbols),
+          .unnamed = Unnamed::kNotSymbolized,
+          .problem = std::move(problem)};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ImageSymbols>> open_by_id(const std::string& id, const std::string& name,
+                                                 const DebugFileOptions& options) {
+  if (id.empty())
+    return std::unique_ptr<ImageSymbols>();
+  auto found = open_stored_file(id, options);
+  if (found && *found)
+    return ImageSymbols::open((*found)->binary, (*found)->path, options);
+  auto index = open_stored_index(id, options);
+  if (index && index->file) {
+    auto symbols = ImageSymbols::open_index(std::move(index->file), index->path, id);
+    if (symbols)
+      return symbols;
+    index =
+        std::move(symbols).error().context(fmt::format("index '{}'", printable(index->path)));
+  }
+  auto fetched = fetch_debug_file(id, name, options);
+  if (fetched && *fetched)
+    return ImageSymbols::open((*fetched)->binary, (*fetched)->path, options);
+  if (!found)
+    return std::move(found).error();
+  if (!index)
+    return std::move(index).error();
+  if (!fetched)
+    return std::move(fetched).error();
+  return std::unique_ptr<ImageSymbols>();
+}
+
+RecordedFile open_recorded(const RecordedImage& image, const RecordedBinary& binary,
+                           const DebugFileOptions& options) {
+  if (binary.binary)
+    return accept(ImageSymbols::open(binary.binary, image.path, options));
+  RecordedFile file = {
+      .symbols = nullptr, .unnamed = binary.unnamed, .problem = binary.problem};
+  if (file.unnamed == Unnamed::kUnidentified)
+    return file;
+  // A debug file has the names also where the binary is gone.
+  auto symbols = open_by_id(
+      elf::store_id({.gnu = image.gnu_build_id, .go = image.go_build_id, .package = {}}),
+      image.path, options);
+  if (!symbols)
+    file.problem += "; " + symbols.error().message();
+  if (!symbols || !*symbols)
+    return file;
+  return accept(*std::move(symbols));
+}
+
+RecordedFile open_recorded(const RecordedImage& image, const DebugFileOptions& options,
+                           const HeldFiles& held) {
+  return open_recorded(image, open_recorded_binary(image, options, held), options);
+}
+
+namespace {
+
+// Finds what a recording would have noted of a file of this build. `problem` says why it
+// cannot.
+void identify(RecordedImage& image, const DebugFileOptions& files) {
+  if (image.gnu_build_id.empty() && image.go_build_id.empty()) {
+    image.problem = "the profile has no build id of it";
+    return;
+  }
+  UniqueFd found = find_file(image.path, files.symfs);
+  if (!found)
+    return;
+  auto file = MappedFile::open(found);
+  if (!file)
+    return;
+  auto now = elf::parse((*file)->bytes());
+  if (!now)
+    return;
+  elf::BuildIds ids = elf::build_ids(*now);
+  bool is_same =
+      image.gnu_build_id.empty() ? image.go_build_id == ids.go : image.gnu_build_id == ids.gnu;
+  if (!is_same)
+    return;
+  image.gnu_build_id = ids.gnu;
+  image.go_build_id = ids.go;
+  image.size = (*file)->bytes().size();
+  image.mtime_ns = (*file)->mtime_ns();
+  for (const elf::Segment& segment : now->segments)
+    if (segment.type == PT_LOAD)
+      image.segments.push_back({segment.offset, segment.file_size, to_integer(segment.address),
+                                segment.memory_size, segment.flags});
+}
+
+// Sets the addresses in their files of code without a name.
+void find_image_addresses(Profile& profile, const DebugFileOptions& files) {
+  std::vector<bool> is_identified(profile.images.size());
+  for (Location& location : profile.locations) {
+    if (location.frame_count > 0 || location.mapping == kNoMapping)
+      continue;
+    const Mapping& mapping = profile.mappings[to_index(location.mapping)];
+    ProfileImage& image = profile.images[mapping.image];
+    if (image.kind == ProfileImage::Kind::kVdso)
+      location.image_address = ImageAddress{to_integer(location.address) - mapping.start};
+    if (image.kind != ProfileImage::Kind::kFile)
+      continue;
+    if (!is_identified[mapping.image])
+      identify(image.file, files);
+    is_identified[mapping.image] = true;
+    location.image_address =
+        code_at(image.file.segments, mapping.file_offset_of(location.address));
+  }
+}
+
+}  // namespace
+
+// Each name is the linker's, or what another tool made of it.
+void show_names(Profile& profile, NameForms forms) {
+  std::vector<FrameSource> sources(profile.functions.size(), FrameSource::kCallFrames);
+  for (const Frame& frame : profile.frames)
+    sources[to_index(frame.function)] = frame.source;
+  for (size_t i = 0; i < sources.size(); i++) {
+    Function& function = profile.functions[i];
+    std::string given(profile.strings[function.name]);
+    std::string shown =
+        display_name(given, sources[i], is_go(sources[i]) ? forms.go : forms.native);
+    std::string package = package_of(given, shown, sources[i]);
+    if (package.empty() && is_go(sources[i]))
+      package = package_of_assembly(profile.strings[function.file]);
+    function.package = profile.strings.intern(package);
+    function.name = profile.strings.intern(shown);
+    if (!forms.has_system_names)
+      function.system_name = function.name;
+  }
+}
+
+SymbolizerReport name_given(Profile& profile, NameForms forms, const DebugFileOptions& files) {
+  show_names(profile, forms);
+  find_image_addresses(profile, files);
+  return symbolize(profile, {}, forms, files);
 }
 
 }  // namespace gosym

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/sequence_pool.h"
-#include "base/width.h"
+#include "base/text.h"
 #include "view/recursion.h"
 
 namespace gosym {

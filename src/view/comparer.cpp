@@ -10,7 +10,7 @@ namespace gosym {
 
 namespace {
 
-constexpr double kLeastSamples = 10;  // a row with fewer in both profiles is not compared
+constexpr double kLeastSamples = 10;   // a row with fewer in both profiles is not compared
 constexpr double kUneven = 2;          // standard errors of samples drawn at random
 constexpr double kPowerLimit = 0.842;  // quantile of the normal distribution: 80 % lie below
 

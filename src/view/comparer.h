@@ -3,7 +3,6 @@
 #include <string_view>
 #include <vector>
 
-#include "view/compared_rows.h"
 #include "view/difference.h"
 
 namespace gosym {

@@ -5,9 +5,12 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <map>
 #include <set>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "base/percent.h"
 #include "base/sequence_pool.h"
@@ -15,7 +18,6 @@
 #include "model/container.h"
 #include "profile/own_code.h"
 #include "view/category.h"
-#include "view/processes.h"
 
 namespace gosym {
 
@@ -504,6 +506,140 @@ std::vector<SampleKeys> program_groups(const Profile& profile,
   if (programs.size() > 1 && percent(programs[0].amount, all) < kAlmostAll)
     groups.push_back(program_keys(profile, samples));
   return groups;
+}
+
+namespace {
+
+using Kind = Dimension::Kind;
+
+struct DimensionName {
+  std::string_view text;
+  Kind kind;
+};
+constexpr DimensionName kNames[] = {
+    {"function", Kind::kFunction},   {"line", Kind::kLine},
+    {"file", Kind::kFile},           {"module", Kind::kModule},
+    {"package", Kind::kPackage},     {"category", Kind::kCategory},
+    {"address", Kind::kAddress},     {"process", Kind::kProcess},
+    {"program", Kind::kProgram},     {"thread", Kind::kThread},
+    {"comm", Kind::kComm},           {"label:KEY", Kind::kLabel},
+    {"cgroup", Kind::kCgroup},       {"container", Kind::kContainer},
+    {"goroutine", Kind::kGoroutine}, {"cpu", Kind::kCpu},
+    {"time[:STEP]", Kind::kTime},    {"host", Kind::kHost},
+    {"recording", Kind::kRecording}, {"state", Kind::kState},
+    {"waker", Kind::kWaker},
+};
+// Names that perf and Go use for some dimensions.
+constexpr DimensionName kAliases[] = {
+    {"sym", Kind::kFunction}, {"symbol", Kind::kFunction}, {"srcline", Kind::kLine},
+    {"srcfile", Kind::kFile}, {"dso", Kind::kModule},      {"pid", Kind::kProcess},
+    {"tid", Kind::kThread},   {"reason", Kind::kState},
+};
+constexpr std::string_view kLabelPrefix = "label:";
+constexpr std::string_view kTimePrefix = "time:";
+constexpr uint64_t kLeastStep = 1'000'000;  // 32 bits of them are seven weeks
+
+}  // namespace
+
+Result<Dimension> parse_dimension(std::string_view text) {
+  if (text.starts_with(kLabelPrefix) && text.size() > kLabelPrefix.size())
+    return Dimension{Kind::kLabel, std::string(text.substr(kLabelPrefix.size()))};
+  if (text.starts_with(kTimePrefix)) {
+    auto step = parse_duration(text.substr(kTimePrefix.size()));
+    if (!step || *step < kLeastStep)
+      return errorf("'{}' is not a duration of 1ms or more, such as time:100ms",
+                    printable(text));
+    return Dimension{.kind = Kind::kTime, .step = *step};
+  }
+  auto name = std::ranges::find(kNames, text, &DimensionName::text);
+  if (text == "time")
+    return Dimension{.kind = Kind::kTime};
+  if (name != std::end(kNames) && name->kind != Kind::kLabel && name->kind != Kind::kTime)
+    return Dimension{name->kind};
+  auto alias = std::ranges::find(kAliases, text, &DimensionName::text);
+  if (alias != std::end(kAliases))
+    return Dimension{alias->kind};
+  return errorf("'{}' is not one of {}", printable(text), dimension_names());
+}
+
+std::string to_string(const Dimension& dimension) {
+  if (dimension.kind == Kind::kLabel)
+    return std::string(kLabelPrefix) + dimension.label;
+  if (dimension.kind == Kind::kTime)
+    return "time";
+  return std::string(std::ranges::find(kNames, dimension.kind, &DimensionName::kind)->text);
+}
+
+std::string dimension_names() {
+  std::vector<std::string> names;
+  for (const DimensionName& name : kNames)
+    names.emplace_back(name.text);
+  return joined(names, ", ");
+}
+
+std::string comparable_dimension_names() {
+  std::vector<std::string> names;
+  for (const DimensionName& name : kNames)
+    if (Dimension{.kind = name.kind}.is_comparable())
+      names.emplace_back(name.text);
+  return joined(names, ", ");
+}
+
+Hosts::Hosts(const Profile& profile) {
+  for (const ProfiledRecording& recording : profile.recordings) {
+    auto known = std::ranges::find(names_, recording.info.host);
+    numbers_.push_back(static_cast<uint32_t>(known - names_.begin()));
+    if (known == names_.end())
+      names_.push_back(recording.info.host);
+  }
+  if (names_.empty())
+    names_.push_back(profile.info.host);
+}
+
+std::string Hosts::suffix(uint32_t host) const {
+  return names_.size() == 1 ? std::string() : fmt::format(" on {}", names_[host]);
+}
+
+std::vector<ProfiledProcess> find_processes(const Profile& profile,
+                                            std::span<const SampleCount> samples,
+                                            const Hosts& hosts) {
+  std::map<std::tuple<uint32_t, uint32_t, StringId>, uint64_t> amounts;
+  for (const SampleCount& sample : samples)
+    amounts[{hosts.of(sample), sample.pid, sample.process_name()}] += profile.amount(sample);
+
+  std::vector<ProfiledProcess> processes;
+  uint64_t most = 0;
+  // A process that ran several programs has the name that most of its samples have. The map
+  // puts those of one process together.
+  for (const auto& [named, amount] : amounts) {
+    auto [host, pid, comm] = named;
+    if (processes.empty() || processes.back().host != host || processes.back().pid != pid) {
+      processes.push_back({host, pid, comm, 0});
+      most = 0;
+    }
+    processes.back().amount += amount;
+    if (amount > most)
+      processes.back().comm = comm;
+    most = std::max(most, amount);
+  }
+  std::ranges::stable_sort(processes, std::greater<>(), &ProfiledProcess::amount);
+  return processes;
+}
+
+std::vector<ProfiledProgram> find_programs(const Profile& profile,
+                                           std::span<const SampleCount> samples,
+                                           const Hosts& hosts) {
+  std::vector<ProfiledProgram> programs;
+  std::map<StringId, size_t> known;
+  for (const ProfiledProcess& process : find_processes(profile, samples, hosts)) {
+    auto [place, is_new] = known.try_emplace(process.comm, programs.size());
+    if (is_new)
+      programs.push_back({.comm = process.comm});
+    programs[place->second].amount += process.amount;
+    programs[place->second].processes.push_back(process);
+  }
+  std::ranges::stable_sort(programs, std::greater<>(), &ProfiledProgram::amount);
+  return programs;
 }
 
 }  // namespace gosym

@@ -1,14 +1,62 @@
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "profile/profile.h"
 #include "view/category.h"
-#include "view/dimension.h"
 
 namespace gosym {
+
+// By what a view tells things apart: what the code is, or whose sample it is.
+struct Dimension {
+  enum class Kind : uint8_t {
+    // Dimensions of frames. All but kAddress put code without a name together by the reason.
+    kFunction,
+    kLine,      // the function with a line
+    kFile,      // of the source
+    kModule,    // the file that was mapped: program, library, kernel
+    kPackage,   // of Go by the import path, of Rust the crate; else the module
+    kCategory,  // category.h
+    kAddress,
+    // Dimensions of samples.
+    kProcess,  // name and number
+    kProgram,  // processes of one name
+    kThread,   // name and number
+    kComm,     // the thread's name
+    kLabel,    // the value of a goroutine's label
+    kCgroup,
+    kContainer,
+    kGoroutine,
+    kCpu,
+    kTime,  // steps of it
+    kHost,
+    kRecording,  // the name of its file
+    kState,      // what the thread or goroutine was doing while it waited
+    kWaker,      // who ended that
+  };
+  Kind kind = Kind::kFunction;
+  std::string label = {};  // the key, of kLabel
+  uint64_t step = 0;       // in nanoseconds, of kTime; 0: as many as there is room for
+
+  bool is_of_frames() const { return kind <= Kind::kAddress; }
+  // True if two recordings may share keys of this dimension.
+  bool is_comparable() const { return kind != Kind::kTime && kind != Kind::kRecording; }
+  bool operator==(const Dimension&) const = default;
+};
+
+// "process", "label:handler", "time:100ms". The error lists what there is.
+Result<Dimension> parse_dimension(std::string_view text);
+// The text that parse_dimension() parses to this dimension.
+std::string to_string(const Dimension& dimension);
+// All names that parse_dimension() takes, with commas between, for help.
+std::string dimension_names();
+// The names of the dimensions that is_comparable() holds for.
+std::string comparable_dimension_names();
 
 // Number of an entry of a view: a function, a file, a process, ...
 enum class KeyId : uint32_t {};
@@ -111,5 +159,47 @@ SampleKeys program_keys(const Profile& profile, std::span<const SampleCount> sam
 // program has nearly all samples. Of two Go programs both would begin with runtime.goexit.
 std::vector<SampleKeys> program_groups(const Profile& profile,
                                        std::span<const SampleCount> samples);
+
+// A process of a profile: what has one number on one host.
+struct ProfiledProcess {
+  uint32_t host = 0;  // number of the host, as Hosts has it
+  uint32_t pid = 0;
+  StringId comm{};      // the name that it had in most of its samples
+  uint64_t amount = 0;  // Profile::amount of them
+};
+
+// The hosts of the recordings of a profile, numbered from 0.
+class Hosts {
+public:
+  explicit Hosts(const Profile& profile);
+
+  uint32_t of(const SampleCount& sample) const { return of_recording(sample.recording); }
+  uint32_t of_recording(uint32_t recording) const {
+    return recording < numbers_.size() ? numbers_[recording] : 0;
+  }
+  std::string_view name(uint32_t host) const { return names_[host]; }
+  // " on web-1", where there are several hosts; else empty.
+  std::string suffix(uint32_t host) const;
+
+private:
+  std::vector<uint32_t> numbers_;  // of each recording
+  std::vector<std::string> names_;
+};
+
+// The most samples first.
+std::vector<ProfiledProcess> find_processes(const Profile& profile,
+                                            std::span<const SampleCount> samples,
+                                            const Hosts& hosts);
+
+// Processes of one name, on whatever host.
+struct ProfiledProgram {
+  StringId comm{};
+  uint64_t amount = 0;
+  std::vector<ProfiledProcess> processes = {};  // the most samples first
+};
+// The most samples first.
+std::vector<ProfiledProgram> find_programs(const Profile& profile,
+                                           std::span<const SampleCount> samples,
+                                           const Hosts& hosts);
 
 }  // namespace gosym

@@ -7,7 +7,6 @@
 #include <optional>
 #include <span>
 
-#include "base/shell.h"
 #include "base/text.h"
 #include "profile/own_code.h"
 #include "profile/rewrite_stacks.h"

@@ -9,7 +9,7 @@
 
 #include "base/sequence_pool.h"
 #include "base/text.h"
-#include "profile/wait_frames.h"
+#include "profile/rewrite_stacks.h"
 
 namespace gosym {
 

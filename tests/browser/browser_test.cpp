@@ -9,11 +9,7 @@
 #include <random>
 
 #include "base/text.h"
-#include "browser/details.h"
 #include "browser/draw.h"
-#include "browser/flame.h"
-#include "browser/help.h"
-#include "browser/layout.h"
 #include "browser/terminal.h"
 #include "browser/update.h"
 #include "demo_profile.h"

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/mapped_file.h"
-#include "go/allgs.h"
+#include "go/goroutine_layout.h"
 
 using namespace gosym;
 

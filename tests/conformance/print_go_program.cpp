@@ -7,7 +7,7 @@
 
 #include "base/unique_fd.h"
 #include "go/goroutine_layout.h"
-#include "record/files/go_program.h"
+#include "record/files/image_catalog.h"
 
 using namespace gosym;
 

@@ -32,7 +32,7 @@
 #include "profile/replay.h"
 #include "record/bpf/bpf_sampler.h"
 #include "record/bpf/stack_pieces.h"
-#include "record/files/file_contents.h"
+#include "record/files/image_catalog.h"
 #include "record/stacks/code_rules.h"
 #include "record/stacks/passed_callers.h"
 #include "record/stacks/stack_slots.h"

@@ -3,17 +3,16 @@
 #include <cassert>
 #include <functional>
 
-#include "commands/inspect/function_view.h"
-#include "elf/build_ids.h"
-#include "elf/kind.h"
+#include "commands/inspect/function.h"
+#include "elf/image.h"
 #include "elf/plt.h"
 #include "elf/symbol_table.h"
 #include "go/build_info.h"
 #include "go/check.h"
-#include "go/header_fields.h"
 #include "go/inline_tree.h"
+#include "go/pclntab.h"
 #include "symbolize/names.h"
-#include "symbolize/wrappers.h"
+#include "symbolize/symbol_source.h"
 
 namespace gosym {
 

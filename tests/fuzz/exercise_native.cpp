@@ -5,12 +5,12 @@
 #include <cstring>
 
 #include "dwarf/debug_info.h"
-#include "elf/debug_link.h"
+#include "elf/image.h"
 #include "exercise.h"
 #include "proc/perf_map.h"
 #include "symbolize/image_symbols.h"
 #include "symbolize/names.h"
-#include "symbolize/sources.h"
+#include "symbolize/symbol_source.h"
 
 namespace gosym {
 

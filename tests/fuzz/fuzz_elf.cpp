@@ -1,8 +1,6 @@
 #include <cassert>
 
-#include "elf/build_ids.h"
-#include "elf/debug_link.h"
-#include "elf/kind.h"
+#include "elf/image.h"
 #include "elf/symbol_table.h"
 
 using namespace gosym;

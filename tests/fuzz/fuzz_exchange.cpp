@@ -1,7 +1,7 @@
 #include <cassert>
 
 #include "base/bytes.h"
-#include "exchange/read_profile.h"
+#include "exchange/input_kind.h"
 #include "output/folded.h"
 #include "output/pprof.h"
 

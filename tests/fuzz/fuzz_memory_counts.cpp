@@ -2,7 +2,7 @@
 #include <cstring>
 
 #include "heap/memory_counts.h"
-#include "proc/smaps.h"
+#include "proc/maps.h"
 
 using namespace gosym;
 

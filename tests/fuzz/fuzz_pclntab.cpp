@@ -4,7 +4,7 @@
 #include "go/build_info.h"
 #include "go/check.h"
 #include "go/inline_tree.h"
-#include "go/text_base.h"
+#include "go/module.h"
 
 using namespace gosym;
 

@@ -3,7 +3,7 @@
 #include "proc/cpu_time.h"
 #include "proc/maps.h"
 #include "proc/process.h"
-#include "record/perf/call_chain_record.h"
+#include "record/perf/call_chain_sampler.h"
 #include "record/perf/sideband_record.h"
 
 // Texts of /proc and records of perf events: no crash, and what is walked gets shorter.

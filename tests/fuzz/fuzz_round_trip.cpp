@@ -7,7 +7,6 @@
 #include <list>
 
 #include "goroutine/wall_samples.h"
-#include "raw/format.h"
 #include "raw/messages.h"
 #include "raw/replay_recording.h"
 #include "raw/sample_batch.h"

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <span>
 
-#include "proc/memory.h"
+#include "proc/process.h"
 
 namespace gosym {
 

@@ -24,7 +24,6 @@
 #include "elf/core_file.h"
 #include "exchange/input_kind.h"
 #include "exchange/page_reader.h"
-#include "exchange/read_profile.h"
 #include "goroutine/core_memory.h"
 #include "output/folded.h"
 #include "output/html.h"
@@ -34,11 +33,10 @@
 #include "output/text.h"
 #include "page/html.h"
 #include "perf_data/reader.h"
-#include "raw/chunks.h"
-#include "raw/format.h"
+#include "raw/messages.h"
 #include "raw/reader.h"
-#include "symbolize/given_names.h"
 #include "symbolize/make_profile.h"
+#include "symbolize/symbolizer.h"
 
 extern "C" const char* __asan_default_options() {
   return "quarantine_size_mb=8:max_allocation_size_mb=2048:malloc_context_size=4";

@@ -1,4 +1,4 @@
-#include "commands/resolve/address_lines.h"
+#include "commands/resolve/resolve.h"
 
 #include <doctest/doctest.h>
 #include <unistd.h>

@@ -9,7 +9,6 @@
 #include "record/files/archive.h"
 #include "record/files/archived_parts.h"
 #include "record/files/file_helper.h"
-#include "record/files/image_pieces.h"
 #include "temporary_directory.h"
 
 namespace gosym::archive_test {

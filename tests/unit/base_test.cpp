@@ -6,7 +6,6 @@
 
 #include "base/clock.h"
 #include "base/reader.h"
-#include "base/shell.h"
 #include "base/text.h"
 #include "bytes.h"
 #include "temporary_directory.h"

@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
 
 #include "bytes.h"
-#include "record/perf/call_chain_record.h"
+#include "record/perf/call_chain_sampler.h"
 
 namespace gosym::call_chain_test {
 

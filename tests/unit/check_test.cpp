@@ -1,6 +1,6 @@
 #include "go/check.h"
 
-#include "go/pc_table.h"
+#include "go/pclntab.h"
 #include "go_modules.h"
 
 namespace gosym::check_test {

@@ -1,4 +1,4 @@
-#include "record/stacks/code_ranges.h"
+#include "record/stacks/stack_slots.h"
 
 #include <doctest/doctest.h>
 

@@ -5,7 +5,7 @@
 #include <fstream>
 
 #include "base/file_tree.h"
-#include "elf/debug_link.h"
+#include "elf/image.h"
 #include "image_builder.h"
 #include "images/debug_file.h"
 #include "temporary_directory.h"

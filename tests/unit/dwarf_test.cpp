@@ -6,7 +6,6 @@
 #include "dwarf/debug_info.h"
 #include "dwarf/package.h"
 #include "dwarf/plain_file.h"
-#include "dwarf/sections.h"
 #include "image_builder.h"
 
 namespace gosym::dwarf_test {

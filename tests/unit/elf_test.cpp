@@ -1,8 +1,6 @@
 #include <doctest/doctest.h>
 
-#include "elf/build_ids.h"
 #include "elf/image.h"
-#include "elf/kind.h"
 #include "image_builder.h"
 
 namespace gosym::elf_test {

@@ -1,4 +1,4 @@
-#include "dwarf/expression.h"
+#include "dwarf/frame_program.h"
 
 #include <doctest/doctest.h>
 

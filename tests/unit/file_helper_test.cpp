@@ -8,8 +8,7 @@
 
 #include "proc/process.h"
 #include "record/files/file_helper.h"
-#include "record/files/image_file.h"
-#include "record/snapshot.h"
+#include "record/recorder.h"
 #include "temporary_directory.h"
 
 namespace gosym::file_helper_test {

@@ -1,4 +1,4 @@
-#include "go/function_kind.h"
+#include "go/pclntab.h"
 
 #include <doctest/doctest.h>
 

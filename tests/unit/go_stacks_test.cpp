@@ -1,15 +1,10 @@
-#include "profile/go_stacks.h"
+#include "profile/rewrite_stacks.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
 #include <map>
 #include <set>
-
-#include "profile/collector_cost.h"
-#include "profile/creators.h"
-#include "profile/idle_threads.h"
-#include "profile/scheduler_frames.h"
 
 namespace gosym::go_stacks_test {
 

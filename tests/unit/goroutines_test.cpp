@@ -6,7 +6,7 @@
 #include <map>
 
 #include "commands/goroutines/named_goroutines.h"
-#include "go/allgs.h"
+#include "go/goroutine_layout.h"
 #include "goroutine/labels.h"
 #include "goroutine/moving_goroutines.h"
 

@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
 
 #include "base/text.h"
-#include "elf/build_ids.h"
+#include "elf/image.h"
 #include "gsym/gsym_file.h"
 #include "gsym/gsym_writer.h"
 #include "symbolize/gsym_source.h"

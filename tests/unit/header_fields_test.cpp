@@ -1,8 +1,7 @@
-#include "go/header_fields.h"
+#include "go/pclntab.h"
 
 #include <doctest/doctest.h>
 
-#include "go/table_names.h"
 #include "pclntab_builder.h"
 
 namespace gosym::header_fields_test {

@@ -4,7 +4,7 @@
 
 #include "base/exit_status.h"
 #include "heap/memory_counts.h"
-#include "proc/smaps.h"
+#include "proc/maps.h"
 
 namespace gosym::memory_counts_test {
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "image_builder.h"
-#include "symbolize/sources.h"
+#include "symbolize/symbol_source.h"
 
 namespace gosym::minidebuginfo_test {
 

@@ -16,10 +16,10 @@
 #include "output/svg.h"
 #include "page/html.h"
 #include "page/make_page.h"
-#include "page/packing.h"
+#include "page/message.h"
 #include "profile/filter.h"
-#include "profile/idle_threads.h"
 #include "profile/own_code.h"
+#include "profile/rewrite_stacks.h"
 #include "view/difference.h"
 #include "written.h"
 

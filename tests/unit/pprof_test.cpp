@@ -9,7 +9,7 @@
 #include <protozero/pbf_reader.hpp>
 
 #include "demo_profile.h"
-#include "output/gzip.h"
+#include "output/output_file.h"
 #include "written.h"
 
 namespace gosym::pprof_test {

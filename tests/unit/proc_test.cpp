@@ -9,8 +9,6 @@
 
 #include "proc/cgroups.h"
 #include "proc/cpu_time.h"
-#include "proc/cpus.h"
-#include "proc/fpu_state.h"
 #include "proc/maps.h"
 #include "proc/packages.h"
 #include "proc/process.h"

@@ -4,7 +4,6 @@
 #include <protozero/pbf_writer.hpp>
 
 #include "bytes.h"
-#include "raw/format.h"
 #include "raw/messages.h"
 #include "raw_files.h"
 

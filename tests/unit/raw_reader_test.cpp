@@ -5,7 +5,6 @@
 
 #include "base/text.h"
 #include "bytes.h"
-#include "raw/format.h"
 #include "raw/messages.h"
 #include "raw/reader.h"
 #include "raw_files.h"

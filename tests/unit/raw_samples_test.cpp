@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "bytes.h"
-#include "raw/format.h"
+#include "raw/messages.h"
 #include "raw/sample_batch.h"
 
 namespace gosym::raw_samples_test {

@@ -9,7 +9,6 @@
 #include <fstream>
 
 #include "base/exit_status.h"
-#include "raw/chunks.h"
 #include "raw/messages.h"
 #include "raw/reader.h"
 #include "raw_files.h"

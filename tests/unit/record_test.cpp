@@ -11,11 +11,10 @@
 #include "base/exit_status.h"
 #include "proc/process.h"
 #include "record/event_type.h"
+#include "record/files/file_helper.h"
 #include "record/files/image_catalog.h"
-#include "record/files/image_file.h"
 #include "record/files/perf_maps.h"
 #include "record/recorder.h"
-#include "record/snapshot.h"
 #include "record/target.h"
 
 namespace gosym::record_test {

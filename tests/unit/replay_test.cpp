@@ -7,7 +7,6 @@
 
 #include <algorithm>
 
-#include "profile/kernel_history.h"
 #include "profile/process_history.h"
 #include "unwind/unwind.h"
 

@@ -1,10 +1,9 @@
-#include "go/runtime_layout.h"
+#include "go/goroutine_layout.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
 #include "bytes.h"
-#include "go/goroutine_pointer.h"
 
 namespace gosym::runtime_layout_test {
 

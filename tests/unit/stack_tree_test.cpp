@@ -1,9 +1,8 @@
-#include "raw/stack_tree.h"
+#include "raw/sample_batch.h"
 
 #include <doctest/doctest.h>
 
-#include "raw/format.h"
-#include "raw/sample_batch.h"
+#include "raw/messages.h"
 
 namespace gosym::stack_tree_test {
 using raw::NewNodes;

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "elf/padding.h"
+#include "elf/calls.h"
 #include "image_builder.h"
 
 namespace gosym::symbol_table_test {

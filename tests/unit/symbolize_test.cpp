@@ -4,11 +4,10 @@
 #include <fstream>
 
 #include "base/file_tree.h"
-#include "elf/build_ids.h"
+#include "elf/image.h"
 #include "pclntab_builder.h"
 #include "proc/kallsyms.h"
 #include "symbolize/image_symbols.h"
-#include "symbolize/recorded_file.h"
 #include "symbolize/symbolizer.h"
 #include "temporary_directory.h"
 

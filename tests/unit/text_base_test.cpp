@@ -1,4 +1,4 @@
-#include "go/text_base.h"
+#include "go/module.h"
 
 #include <doctest/doctest.h>
 

@@ -11,7 +11,7 @@
 #include "output/unnamed.h"
 #include "view/call_tree.h"
 #include "view/category.h"
-#include "view/processes.h"
+#include "view/frame_keys.h"
 #include "view/recursion.h"
 #include "view/selection.h"
 #include "view/totals.h"

@@ -1,4 +1,4 @@
-#include "base/width.h"
+#include "base/text.h"
 
 #include <doctest/doctest.h>
 

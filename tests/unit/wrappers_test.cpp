@@ -1,4 +1,4 @@
-#include "symbolize/wrappers.h"
+#include "symbolize/symbol_source.h"
 
 #include <doctest/doctest.h>
 

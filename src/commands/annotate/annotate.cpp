@@ -7,19 +7,17 @@
 #include "base/print.h"
 #include "base/text.h"
 #include "commands/annotate/annotated_code.h"
-#include "commands/annotate/image_sources.h"
-#include "commands/annotate/sampled_code.h"
+#include "commands/annotate/source_files.h"
 #include "commands/command.h"
 #include "commands/debug_options.h"
 #include "commands/foreign_words.h"
 #include "commands/load_profile.h"
-#include "commands/name_option.h"
-#include "commands/read_inputs.h"
-#include "commands/report_notes.h"
+#include "commands/option_checks.h"
+#include "commands/report.h"
 #include "commands/terminal.h"
 #include "confine/parser.h"
 #include "symbolize/find_functions.h"
-#include "symbolize/recorded_file.h"
+#include "symbolize/symbolizer.h"
 
 namespace gosym {
 

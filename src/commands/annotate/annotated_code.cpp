@@ -1,10 +1,16 @@
 #include "commands/annotate/annotated_code.h"
 
-#include <algorithm>
-#include <map>
+#include <tsl/robin_map.h>
 
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "base/exit_status.h"
+#include "base/pattern.h"
 #include "base/text.h"
-#include "base/width.h"
 #include "symbolize/find_functions.h"
 
 namespace gosym {
@@ -312,6 +318,305 @@ std::string text_of(const AnnotatedFunction& function, const AnnotateView& view)
             styled(line.text, line.style, view.screen) + '\n';
   }
   return text;
+}
+
+namespace {
+
+std::optional<uint64_t> code_address(const Profile& profile, const Location& location) {
+  if (!location.image_address ||
+      profile.image_of(location.mapping).kind != ProfileImage::Kind::kFile)
+    return std::nullopt;
+  return location.call_of(to_integer(*location.image_address));
+}
+
+// The code with a frame that `is_wanted(location, frame)` says: of the function that has it, or
+// of an inlined call.
+enum class Calls : uint8_t { kFunctions, kInlined };
+template <class IsWanted>
+SampledImages find_code(const Profile& profile, Calls calls, IsWanted is_wanted) {
+  SampledImages images;
+  for (size_t i = 0; i < profile.locations.size(); i++) {
+    const Location& location = profile.locations[i];
+    auto address = code_address(profile, location);
+    size_t frame =
+        calls == Calls::kInlined || location.frame_count == 0 ? 0 : location.frame_count - 1;
+    bool has_wanted = false;
+    for (; frame < location.frame_count; frame++)
+      has_wanted = has_wanted || is_wanted(static_cast<LocationId>(i), frame);
+    if (address && has_wanted)
+      images[profile.mappings[to_index(location.mapping)].image].wanted.push_back(
+          ImageAddress{*address});
+  }
+  return images;
+}
+
+// Sum for `size` bytes from an address on.
+uint64_t sum_of(const AmountByAddress& self, uint64_t begin, uint64_t size) {
+  uint64_t result = 0;
+  for (auto at = self.lower_bound(begin); at != self.end() && at->first - begin < size; ++at)
+    result += at->second;
+  return result;
+}
+
+// The code of wanted functions, or where there are none, that of wanted inlined calls.
+template <class IsWanted>
+SampledImages find_code(const Profile& profile, IsWanted is_wanted) {
+  SampledImages images = find_code(profile, Calls::kFunctions, is_wanted);
+  return images.empty() ? find_code(profile, Calls::kInlined, is_wanted) : images;
+}
+
+void count_self(const Profile& profile, std::span<const SampleCount> samples,
+                SampledImages& images) {
+  for (const SampleCount& sample : samples) {
+    std::span<const LocationId> stack = profile.stack(sample.stack);
+    if (stack.empty())
+      continue;
+    const Location& location = profile.locations[to_index(stack.front())];
+    auto address = code_address(profile, location);
+    auto image = images.find(profile.mappings[to_index(location.mapping)].image);
+    if (address && image != images.end())
+      image->second.self[*address] += profile.amount(sample);
+  }
+}
+
+}  // namespace
+
+Result<SampledImages> find_sampled(const Profile& profile, std::span<const SampleCount> samples,
+                                   const std::string& wanted) {
+  auto function_of = [&](LocationId id, size_t frame) -> const Function& {
+    const Location& location = profile.locations[to_index(id)];
+    return profile.functions[to_index(profile.frames_of(location)[frame].function)];
+  };
+  SampledImages images = find_code(profile, [&](LocationId id, size_t frame) {
+    const Function& function = function_of(id, frame);
+    return profile.strings[function.name] == wanted ||
+           profile.strings[function.system_name] == wanted;
+  });
+  if (images.empty()) {
+    auto pattern = Pattern::parse(wanted);
+    if (!pattern)
+      return std::move(pattern).error().with_exit_status(kUsage);
+    images = find_code(profile, [&](LocationId id, size_t frame) {
+      return pattern->matches(profile.strings[function_of(id, frame).name]);
+    });
+  }
+  count_self(profile, samples, images);
+  return images;
+}
+
+SampledImages find_sampled(const Profile& profile, std::span<const SampleCount> samples,
+                           const ChosenKey& wanted) {
+  FrameKeys keys(profile, Dimension::Kind::kFunction);
+  SampledImages images = find_code(profile, [&](LocationId id, size_t frame) {
+    return wanted.is(keys[keys.of(id)[frame]]);
+  });
+  count_self(profile, samples, images);
+  return images;
+}
+
+Result<SampledFile> open_sampled(const RecordedImage& image, const DebugFileOptions& files,
+                                 const HeldFiles& held) {
+  RecordedBinary binary = open_recorded_binary(image, files, held);
+  if (!binary.binary)
+    return Error(binary.problem.empty() ? std::string(to_string(binary.unnamed))
+                                        : binary.problem);
+  RecordedFile file = open_recorded(image, binary, files);
+  Functions all = all_functions(*file.symbols);
+  // The copy in a recording is ours, or its maker's, and not of who wrote the program.
+  bool is_copy = held.contains(image.id);
+  auto owner = is_copy ? std::nullopt : file.symbols->owner();
+  int64_t built_ns = is_copy ? image.mtime_ns : binary.binary->mtime_ns();
+  return SampledFile{std::move(file.symbols), std::move(all), built_ns, owner};
+}
+
+std::vector<AnnotatedFunction> annotate_sampled(const ImageSymbols& symbols,
+                                                std::span<const FunctionRange> ranges,
+                                                code::Disassembler& disassembler,
+                                                const Profile& profile,
+                                                std::span<const SampleCount> samples,
+                                                uint32_t image) {
+  std::vector<AnnotatedFunction> functions;
+  for (const FunctionRange& range : ranges)
+    functions.push_back(annotate(symbols, range, disassembler));
+  count_samples(profile, samples, image, functions);
+  return functions;
+}
+
+Functions functions_at(const Functions& all, const SamplesOfCode& code) {
+  std::set<size_t> indices;
+  for (ImageAddress address : code.wanted) {
+    auto after = std::ranges::upper_bound(all, address, {}, &FunctionRange::address);
+    if (after != all.begin() &&
+        to_integer(address) - to_integer(std::prev(after)->address) < std::prev(after)->size)
+      indices.insert(static_cast<size_t>(std::prev(after) - all.begin()));
+  }
+  Functions found;
+  for (size_t index : indices)
+    found.push_back(all[index]);
+  std::ranges::stable_sort(found, std::greater(), [&](const FunctionRange& function) {
+    return sum_of(code.self, to_integer(function.address), function.size);
+  });
+  return found;
+}
+
+namespace {
+
+// Counts for a function, a line or an instruction.
+struct Counter {
+  SelfAndTotal* samples;
+  uint64_t last_stack = 0;  // from 1: which one it has counted last
+};
+
+// A frame of a stack counts for this one.
+struct CountedPlace {
+  size_t counter = 0;
+  bool is_innermost = true;  // no other function was inlined there
+};
+
+struct Place {
+  std::vector<CountedPlace> counted = {};
+  AnnotatedInstruction* indirect_call = nullptr;  // if it returns to behind one
+};
+
+class CodeCounter {
+public:
+  CodeCounter(const Profile& profile, uint32_t image, std::span<AnnotatedFunction> functions)
+      : profile_(profile), image_(image) {
+    for (AnnotatedFunction& function : functions)
+      for (AnnotatedInstruction& instruction : function.instructions)
+        instructions_.push_back({to_integer(instruction.address), &instruction, &function});
+    std::ranges::sort(instructions_, {}, &CodeAt::address);
+    find_owners();
+    places_.reserve(profile.locations.size());
+    for (const Location& location : profile.locations)
+      places_.push_back(place_of(location));
+  }
+
+  void count(std::span<const SampleCount> samples) {
+    uint64_t number = 0;
+    for (const SampleCount& sample : samples) {
+      std::span<const LocationId> stack = profile_.stack(sample.stack);
+      uint64_t amount = profile_.amount(sample);
+      number++;
+      for (size_t i = 0; i < stack.size(); i++) {
+        const Place& place = places_[to_index(stack[i])];
+        for (const CountedPlace& counted : place.counted)
+          add(counters_[counted.counter], number, amount, i == 0 && counted.is_innermost);
+        if (!place.indirect_call || i == 0)
+          continue;
+        std::span<const Frame> called =
+            profile_.frames_of(profile_.locations[to_index(stack[i - 1])]);
+        if (!called.empty())
+          called_[{place.indirect_call, called.back().function}] += amount;
+      }
+    }
+  }
+
+  // The one that was called the most is told, and how many others were.
+  void name_called() const {
+    for (auto of = called_.begin(); of != called_.end();) {
+      auto next = std::find_if(of, called_.end(), [&](const auto& other) {
+        return other.first.first != of->first.first;
+      });
+      auto most = std::max_element(
+          of, next, [](const auto& a, const auto& b) { return a.second < b.second; });
+      std::string& text = most->first.first->called;
+      text = profile_.name_of(most->first.second);
+      if (auto others = std::distance(of, next) - 1; others > 0)
+        text += fmt::format(" and {} other{}", others, others == 1 ? "" : "s");
+      of = next;
+    }
+  }
+
+private:
+  struct CodeAt {
+    uint64_t address;
+    AnnotatedInstruction* instruction;
+    AnnotatedFunction* function;  // that it is of
+  };
+
+  static void add(Counter& counter, uint64_t stack, uint64_t amount, bool is_self) {
+    if (is_self)
+      counter.samples->self += amount;
+    if (std::exchange(counter.last_stack, stack) != stack)
+      counter.samples->total += amount;
+  }
+
+  const CodeAt* instruction_at(const Location& location) const {
+    if (!location.image_address || location.is_creator ||
+        profile_.mappings[to_index(location.mapping)].image != image_)
+      return nullptr;
+    uint64_t address = location.call_of(to_integer(*location.image_address));
+    auto after = std::ranges::upper_bound(instructions_, address, {}, &CodeAt::address);
+    if (after == instructions_.begin())
+      return nullptr;
+    const CodeAt& known = *std::prev(after);
+    return address - known.address < known.instruction->code.size ? &known : nullptr;
+  }
+
+  // A function of the profile is that of the code in which its calls are the outermost. One
+  // that lies in several pieces is that of the first.
+  void find_owners() {
+    for (const Location& location : profile_.locations) {
+      std::span<const Frame> frames = profile_.frames_of(location);
+      const CodeAt* at = frames.empty() ? nullptr : instruction_at(location);
+      if (!at)
+        continue;
+      AnnotatedFunction*& owner = owners_[to_index(frames.back().function)];
+      owner = owner ? std::min(owner, at->function) : at->function;
+    }
+  }
+
+  Place place_of(const Location& location) {
+    Place place;
+    if (const CodeAt* at = instruction_at(location)) {
+      place.counted.push_back({counter_of(at->instruction->samples)});
+      if (location.is_return && !at->instruction->code.target)
+        place.indirect_call = at->instruction;
+    }
+    std::span<const Frame> frames =
+        location.is_creator ? std::span<const Frame>() : profile_.frames_of(location);
+    for (size_t i = 0; i < frames.size(); i++) {
+      auto owner = owners_.find(to_index(frames[i].function));
+      if (owner == owners_.end())
+        continue;
+      AnnotatedFunction& function = *owner->second;
+      place.counted.push_back({counter_of(function.samples), i == 0});
+      if (frames[i].line != 0)
+        place.counted.push_back({counter_of(line_of(function, frames[i])), i == 0});
+    }
+    return place;
+  }
+
+  SelfAndTotal& line_of(AnnotatedFunction& function, const Frame& frame) const {
+    std::string_view file = profile_.strings[profile_.functions[to_index(frame.function)].file];
+    return function.lines[{std::string(file), frame.line}];
+  }
+
+  size_t counter_of(SelfAndTotal& samples) {
+    auto [known, is_new] = counter_numbers_.try_emplace(&samples, counters_.size());
+    if (is_new)
+      counters_.push_back({&samples});
+    return known->second;
+  }
+
+  const Profile& profile_;
+  uint32_t image_;
+  std::vector<CodeAt> instructions_;  // by address
+  std::vector<Counter> counters_;
+  tsl::robin_map<SelfAndTotal*, size_t> counter_numbers_;
+  std::map<size_t, AnnotatedFunction*> owners_;  // by function of the profile
+  std::vector<Place> places_;                    // by location
+  std::map<std::pair<AnnotatedInstruction*, FunctionId>, uint64_t> called_;
+};
+
+}  // namespace
+
+void count_samples(const Profile& profile, std::span<const SampleCount> samples, uint32_t image,
+                   std::span<AnnotatedFunction> functions) {
+  CodeCounter counter(profile, image, functions);
+  counter.count(samples);
+  counter.name_called();
 }
 
 }  // namespace gosym

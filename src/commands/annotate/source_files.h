@@ -2,14 +2,21 @@
 
 #include <unistd.h>
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/mapped_file.h"
+#include "images/recorded_binary.h"
+#include "output/text.h"
+#include "output/view_options.h"
+#include "profile/profile.h"
+#include "symbolize/symbolizer.h"
 
 namespace gosym {
 
@@ -79,5 +86,43 @@ std::string missing_note(const SourceFiles& sources);
 
 // Reads the places from the environment: GOROOT, GOMODCACHE, GOPATH.
 SourceFiles::Places source_places(const std::string& directory, const std::string& root);
+
+// The source files of a file of a recording.
+struct ImageSources {
+  SourceFiles sources;
+  int64_t built = 0;  // when that was last written, ns since 1970
+};
+
+// They are looked for below the directory first, unless that is empty. Which may be shown
+// depends on who wrote the program; the copy in a recording is of nobody that is known.
+ImageSources sources_of(const RecordedImage& image, const std::string& directory,
+                        const DebugFileOptions& files, const HeldFiles& held);
+
+// A sentence on each file that was asked for and is not shown, or not as it was.
+std::vector<std::string> problems_of(const SourceFiles& sources, int64_t built);
+
+// The source lines of functions of a profile, with what each has, as `gosym report --lines`
+// shows them: no code is read, so that all calls of a function are there, whoever has inlined
+// it.
+class FunctionLines {
+public:
+  // Source files are looked for below the directory first, unless that is empty. The others
+  // must live longer than this.
+  FunctionLines(std::string directory, const DebugFileOptions& files, const HeldFiles& held)
+      : directory_(std::move(directory)), files_(files), held_(held) {}
+
+  // The lines of the functions that ViewOptions::function matches, in the order of their
+  // source.
+  std::string text(const Profile& profile, const ViewOptions& options, const Amounts& amounts);
+
+  // A sentence on each file that is not shown, or not as it was.
+  const std::vector<std::string>& notes() const { return notes_; }
+
+private:
+  std::string directory_;
+  const DebugFileOptions& files_;
+  const HeldFiles& held_;
+  std::vector<std::string> notes_;
+};
 
 }  // namespace gosym

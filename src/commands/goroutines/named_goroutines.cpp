@@ -7,7 +7,7 @@
 #include "base/exit_status.h"
 #include "base/text.h"
 #include "goroutine/go_runtime.h"
-#include "symbolize/wrappers.h"
+#include "symbolize/symbol_source.h"
 
 namespace gosym {
 

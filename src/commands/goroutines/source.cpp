@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "commands/option_checks.h"
 #include "confine/parser.h"
-#include "record/files/found_file.h"
+#include "record/files/file_helper.h"
 #include "record/helper_process.h"
 #include "record/target.h"
 

@@ -6,7 +6,6 @@
 #include <numeric>
 
 #include "base/text.h"
-#include "base/width.h"
 #include "symbolize/names.h"
 #include "view/significance.h"
 

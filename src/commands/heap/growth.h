@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "output/json.h"
-#include "output/screen.h"
+#include "output/table.h"
 #include "profile/profile.h"
 
 namespace gosym {

@@ -16,7 +16,7 @@
 #include "commands/heap/summary.h"
 #include "commands/option_checks.h"
 #include "commands/report_options.h"
-#include "go/runtime_layout.h"
+#include "go/goroutine_layout.h"
 #include "output/format.h"
 #include "output/output_file.h"
 #include "view/selection.h"

@@ -8,8 +8,8 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "elf/build_ids.h"
-#include "profile/called_functions.h"
+#include "elf/image.h"
+#include "profile/profile.h"
 
 namespace gosym {
 

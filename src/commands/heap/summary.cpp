@@ -7,7 +7,7 @@
 #include "base/percent.h"
 #include "base/text.h"
 #include "output/json.h"
-#include "proc/smaps.h"
+#include "proc/maps.h"
 
 namespace gosym {
 

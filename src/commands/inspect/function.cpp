@@ -1,8 +1,15 @@
+#include "commands/inspect/function.h"
+
+#include <algorithm>
+#include <cassert>
+#include <map>
+
 #include "base/exit_status.h"
 #include "base/print.h"
 #include "base/text.h"
-#include "commands/inspect/function_view.h"
 #include "commands/inspect/views.h"
+#include "dwarf/call_frames.h"
+#include "go/pclntab.h"
 #include "output/json.h"
 #include "symbolize/find_functions.h"
 #include "symbolize/names.h"
@@ -215,6 +222,418 @@ Result<int> show_function(const ImageSymbols& symbols, const InspectOptions& opt
     }
   }
   return kSuccess;
+}
+
+namespace {
+
+// Functions have five pcdata at the most up to Go 1.27. A record that says more is damaged.
+constexpr uint32_t kMaxPcdata = 16;
+
+std::string_view kind_name(FunctionKind kind) {
+  switch (kind) {
+    case FunctionKind::kNormal:
+      return "normal";
+    case FunctionKind::kWrapper:
+      return "wrapper";
+    case FunctionKind::kPanic:
+      return "panic";
+    case FunctionKind::kSigpanic:
+      return "sigpanic";
+    case FunctionKind::kInjected:
+      return "injected";
+  }
+  assert(false);
+  return {};
+}
+
+// "0x5 (root of a stack, assembly)"
+std::string flags_text(uint8_t flags) {
+  static constexpr std::pair<uint8_t, std::string_view> kFlags[] = {
+      {1, "root of a stack"}, {2, "sets SP freely"}, {4, "assembly"}};
+  std::string names;
+  for (const auto& [bit, name] : kFlags)
+    if ((flags & bit) != 0)
+      names += fmt::format("{}{}", names.empty() ? " (" : ", ", name);
+  return fmt::format("{:#x}{}{}", flags, names, names.empty() ? "" : ")");
+}
+
+std::string_view file_at_entry(const go::Pclntab& table, const go::Function& function) {
+  auto number = table.value(function, function.pcfile, function.entry);
+  return number ? table.file(function, *number) : std::string_view();
+}
+
+// The fields of the record that the format has, in their order.
+class Fields {
+public:
+  void count(std::string_view name, uint64_t value) {
+    fields.push_back({name, value, fmt::format("{}", value)});
+  }
+  void offset(std::string_view name, uint64_t value) {
+    fields.push_back({name, value, fmt::format("{:#x}", value)});
+  }
+  void text(std::string_view name, std::string_view value) {
+    fields.push_back({name, std::nullopt, std::string(value)});
+  }
+  std::vector<FunctionView::Field> fields;
+};
+
+std::vector<FunctionView::Field> fields_of(const go::Module& module,
+                                           const go::Function& function) {
+  const go::Pclntab& table = module.table;
+  Fields to;
+  to.offset("record", function.offset);
+  to.count("record_size", function.size);
+  to.offset("entry", function.entry);
+  to.offset("name_offset", function.name_offset);
+  if (function.arguments_size == INT32_MIN)
+    to.text("arguments_size", "unknown");
+  else
+    to.count("arguments_size", static_cast<uint32_t>(function.arguments_size));
+  if (table.format() >= go::Format::kGo1_12)
+    to.offset("deferreturn", function.deferreturn);
+  to.offset("pcsp", function.pcsp);
+  to.offset("pcfile", function.pcfile);
+  to.offset("pcln", function.pcln);
+  to.count("pcdata_count", table.pcdata_count(function));
+  if (table.format() >= go::Format::kGo1_16 && function.unit == go::kNoUnit)
+    to.text("unit", "none");
+  else if (table.format() >= go::Format::kGo1_16)
+    to.count("unit", function.unit);
+  if (table.has_start_lines())
+    to.count("start_line", function.start_line);
+  if (table.format() >= go::Format::kGo1_10)
+    to.count("id", function.id);
+  to.text("kind", kind_name(go::kind_of(table, module.wrapper_id, function.id,
+                                        table.name(function.name_offset),
+                                        file_at_entry(table, function))));
+  if (table.format() >= go::Format::kGo1_16)
+    to.fields.push_back({"flags", function.flags, flags_text(function.flags)});
+  to.count("funcdata_count", table.funcdata_count(function));
+  return to.fields;
+}
+
+void add_table(const go::Module& module, const go::Function& function, std::string name,
+               std::string_view meaning, uint32_t offset, FunctionView& view) {
+  if (offset == 0)
+    return;
+  view.tables.push_back({std::move(name),
+                         meaning,
+                         offset,
+                         go::read_pc_table(module.table, function, offset),
+                         {}});
+}
+
+void add_tables(const go::Module& module, const go::Function& function, FunctionView& view) {
+  const go::Pclntab& table = module.table;
+  add_table(module, function, "pcsp", "", function.pcsp, view);
+  add_table(module, function, "pcfile", "", function.pcfile, view);
+  if (function.pcfile != 0)
+    for (const go::PcValue& row : view.tables.back().contents.rows)
+      view.tables.back().files.push_back(table.file(function, row.value));
+  add_table(module, function, "pcln", "", function.pcln, view);
+  uint32_t count = std::min(table.pcdata_count(function), kMaxPcdata);
+  for (uint32_t i = 0; i < count; i++)
+    add_table(module, function, fmt::format("pcdata {}", i), go::pcdata_name(table.format(), i),
+              table.pcdata_table(function, i).value_or(0), view);
+}
+
+// Address from which the offsets of funcdata count; none if it is not known.
+std::optional<ImageAddress> gofunc_address(const go::Module& module) {
+  if (!module.table.has_offsets())
+    return ImageAddress{0};
+  auto table = module.image->loaded_from(module.table_address);
+  if (module.data)
+    return ImageAddress{module.data->value("gofunc")};
+  if (module.gofunc.empty() || !table)
+    return std::nullopt;
+  return ImageAddress{to_integer(module.table_address) +
+                      static_cast<uint64_t>(module.gofunc.data() - table->data())};
+}
+
+void add_funcdata(const go::Module& module, const go::Function& function, FunctionView& view) {
+  const go::Pclntab& table = module.table;
+  auto base = gofunc_address(module);
+  for (uint32_t i = 0; base && i < table.funcdata_count(function); i++)
+    if (auto where = table.funcdata(function, i))
+      view.funcdata.push_back(
+          {i, go::funcdata_name(table.format(), i), ImageAddress{to_integer(*base) + *where}});
+}
+
+using Tree = std::map<uint32_t, go::InlinedCall>;
+
+// The calls that have code, and up to Go 1.19 those around them.
+Tree read_tree(const go::Module& module, const go::Function& function,
+               const go::PcTable& indices) {
+  Bytes bytes = go::inline_tree_of(module, function);
+  Tree tree;
+  for (const go::PcValue& row : indices.rows) {
+    int32_t index = row.value;
+    while (index >= 0 && !tree.contains(static_cast<uint32_t>(index))) {
+      auto call = go::read_inlined_call(module.table, bytes, static_cast<uint32_t>(index));
+      if (!call)
+        break;
+      tree.emplace(index, *call);
+      index = call->parent;
+    }
+  }
+  return tree;
+}
+
+// The calling entry: one before, or none; a damaged one, or one that calls itself, has none.
+std::optional<uint32_t> caller_of(const Tree& tree, const go::PcTable& indices,
+                                  const go::Pclntab& table, uint32_t index) {
+  const go::InlinedCall& call = tree.at(index);
+  int32_t parent =
+      table.has_start_lines() ? indices.at(call.parent_pc).value_or(-1) : call.parent;
+  auto caller = static_cast<uint32_t>(parent);
+  return parent >= 0 && caller < index && tree.contains(caller) ? std::optional(caller)
+                                                                : std::nullopt;
+}
+
+// A call from Go 1.20 on is where its parent pc is.
+struct Positions {
+  go::PcTable files;
+  go::PcTable lines;
+};
+
+FunctionView::InlinedCall view_call(const go::Module& module, const go::Function& function,
+                                    const Positions& positions, const go::InlinedCall& call) {
+  const go::Pclntab& table = module.table;
+  bool by_pc = table.has_start_lines();
+  int32_t file = by_pc ? positions.files.at(call.parent_pc).value_or(-1) : call.file;
+  FunctionView::InlinedCall view;
+  view.function = table.name(call.name);
+  view.file = table.file(function, file);
+  view.line = by_pc ? positions.lines.at(call.parent_pc).value_or(0) : call.line;
+  view.kind = kind_name(go::kind_of(table, module.wrapper_id, call.id, view.function, ""));
+  view.parent_pc = call.parent_pc;
+  return view;
+}
+
+void add_inlined(const go::Module& module, const go::Function& function, FunctionView& view) {
+  auto offset = go::inline_index_table(module.table, function);
+  if (!offset)
+    return;
+  go::PcTable indices = go::read_pc_table(module.table, function, *offset);
+  Positions positions{go::read_pc_table(module.table, function, function.pcfile),
+                      go::read_pc_table(module.table, function, function.pcln)};
+  Tree tree = read_tree(module, function, indices);
+  std::multimap<std::optional<uint32_t>, uint32_t> callees;
+  for (const auto& [index, call] : tree)
+    callees.emplace(caller_of(tree, indices, module.table, index), index);
+
+  struct Place {
+    uint32_t index = 0;
+    int depth = 0;
+  };
+  std::vector<Place> pending;  // the next one last
+  auto descend = [&](std::optional<uint32_t> caller, int depth) {
+    auto [first, last] = callees.equal_range(caller);
+    while (last != first)
+      pending.push_back({(--last)->second, depth});
+  };
+  for (descend(std::nullopt, 0); !pending.empty();) {
+    Place place = pending.back();
+    pending.pop_back();
+    view.inlined.push_back(view_call(module, function, positions, tree.at(place.index)));
+    view.inlined.back().index = place.index;
+    view.inlined.back().depth = place.depth;
+    descend(place.index, place.depth + 1);
+  }
+}
+
+}  // namespace
+
+std::optional<FunctionView> view_function(const go::Module& module, uint32_t index) {
+  auto function = module.table.function(index);
+  auto begin = module.address_of(module.table.entry(index));
+  if (!function || !begin)
+    return std::nullopt;
+  FunctionView view;
+  view.name = module.table.name(function->name_offset);
+  view.begin = *begin;
+  view.end = ImageAddress{to_integer(*begin) + (function->end - function->entry)};
+  view.fields = fields_of(module, *function);
+  add_tables(module, *function, view);
+  add_funcdata(module, *function, view);
+  add_inlined(module, *function, view);
+  return view;
+}
+
+namespace {
+
+// No compiler writes functions as large; a symbol may say anything.
+constexpr uint64_t kMostCode = 1 << 20;
+
+// The line that code came from, and the call that it is part of.
+struct LineText {
+  std::string_view file;
+  uint32_t line = 0;
+  std::string inlined;  // the function whose call was inlined there; empty: none was
+
+  bool operator==(const LineText&) const = default;
+};
+
+// Code that has one answer.
+template <class Value>
+struct CodeRow {
+  uint64_t begin = 0;
+  uint64_t end = 0;
+  Value value;
+};
+
+// Rows for all values that may differ at each address of a function; none is left out.
+template <class Value, class Find>
+std::vector<CodeRow<Value>> rows_of(const FunctionRange& function, Find find) {
+  std::vector<CodeRow<Value>> rows;
+  uint64_t begin = to_integer(function.address);
+  uint64_t end = begin + std::min(function.size, kMostCode);
+  for (uint64_t address = begin; address < end; address++) {
+    std::optional<Value> value = find(ImageAddress{address});
+    if (!value)
+      continue;
+    if (!rows.empty() && rows.back().end == address && rows.back().value == *value)
+      rows.back().end++;
+    else
+      rows.push_back({address, address + 1, *std::move(value)});
+  }
+  return rows;
+}
+
+std::vector<CodeRow<LineText>> lines_of(const ImageSymbols& symbols,
+                                        const FunctionRange& function) {
+  std::vector<Call> calls;
+  return rows_of<LineText>(function, [&](ImageAddress address) -> std::optional<LineText> {
+    calls.clear();
+    auto source = symbols.find(address, calls);
+    if (!source || calls.front().line == 0)
+      return std::nullopt;
+    const Call& call = calls.front();
+    return LineText{call.file, call.line,
+                    call.is_inlined ? display_name(call.function, *source, NameForm::kShort)
+                                    : std::string()};
+  });
+}
+
+std::vector<CodeRow<UnwindRule>> frames_of(const ImageSymbols& symbols,
+                                           const FunctionRange& function) {
+  auto frames = dwarf::CallFrames::open(symbols.image());
+  if (!frames)
+    return {};
+  return rows_of<UnwindRule>(function,
+                             [&](ImageAddress address) { return frames->find(address); });
+}
+
+// "sp+8"
+std::string text_of_place(const StackPlace& place) {
+  std::string_view anchor = place.anchor == Anchor::kStackPointer   ? "sp"
+                            : place.anchor == Anchor::kFramePointer ? "fp"
+                                                                    : "cfa";
+  return place.offset == 0 ? std::string(anchor) : fmt::format("{}{:+}", anchor, place.offset);
+}
+
+// Places of the caller's values, by this function's rule.
+struct RuleText {
+  std::string cfa;
+  std::string return_address;
+  std::string frame_pointer;
+};
+
+RuleText text_of_rule(const UnwindRule& rule) {
+  using Return = UnwindRule::ReturnAddress;
+  using Frame = UnwindRule::FramePointer;
+  if (rule.is_evaluated)
+    return {"an expression", "", ""};
+  if (rule.return_kind == Return::kNone)
+    return {"none", "none", ""};
+  std::string cfa = text_of_place(rule.cfa);
+  return {rule.is_cfa_loaded ? fmt::format("[{}]", cfa) : cfa,
+          rule.return_kind == Return::kOnStack
+              ? fmt::format("[{}]", text_of_place(rule.return_address))
+              : "register",
+          rule.frame_kind == Frame::kOnStack
+              ? fmt::format("[{}]", text_of_place(rule.frame_pointer))
+          : rule.frame_kind == Frame::kLost ? "lost"
+                                            : "unchanged"};
+}
+
+std::string source_text(const ImageSymbols& symbols, const FunctionRange& function) {
+  auto source = source_of(symbols, function);
+  return source ? std::string(to_string(*source)) : "unknown";
+}
+
+void print_rule(const CodeRow<UnwindRule>& row) {
+  RuleText rule = text_of_rule(row.value);
+  print(stdout, "  {}-{}  cfa {}", as_hex(row.begin), as_hex(row.end), rule.cfa);
+  if (!rule.return_address.empty() && rule.return_address != "none")
+    print(stdout, ", return {}, fp {}", rule.return_address, rule.frame_pointer);
+  print(stdout, "{}\n", row.value.is_signal_frame ? ", interrupted" : "");
+}
+
+void print_native_text(const ImageSymbols& symbols, const FunctionRange& function) {
+  uint64_t begin = to_integer(function.address);
+  print(stdout, "function        {}\n", printable(function.name));
+  print(stdout, "address         {}-{}\n", as_hex(begin), as_hex(begin + function.size));
+  print(stdout, "size            {}\n", function.size);
+  print(stdout, "name from       {}\n", source_text(symbols, function));
+  if (function.size > kMostCode)
+    print(stdout, "shown           the first {}\n", human_size(kMostCode));
+  auto lines = lines_of(symbols, function);
+  if (!lines.empty())
+    print(stdout, "lines\n");
+  for (const auto& row : lines)
+    print(stdout, "  {}-{}  {}:{}{}{}\n", as_hex(row.begin), as_hex(row.end),
+          printable(row.value.file), row.value.line, row.value.inlined.empty() ? "" : " in ",
+          printable(row.value.inlined));
+  auto frames = frames_of(symbols, function);
+  if (!frames.empty())
+    print(stdout, "call frames\n");
+  std::ranges::for_each(frames, print_rule);
+}
+
+void print_native_json(const ImageSymbols& symbols, const FunctionRange& function) {
+  JsonWriter json;
+  uint64_t address = to_integer(function.address);
+  auto begin_row = [&](uint64_t begin, uint64_t end) {
+    json.begin_object();
+    json.field("begin", as_hex(begin));
+    json.field("end", as_hex(end));
+  };
+  begin_row(address, address + function.size);
+  json.field("function", function.name);
+  json.field("size", function.size);
+  json.field("source", source_text(symbols, function));
+  json.key("lines");
+  json.begin_array();
+  for (const auto& row : lines_of(symbols, function)) {
+    begin_row(row.begin, row.end);
+    json.field("file", row.value.file);
+    json.field("line", row.value.line);
+    json.field("inlined", row.value.inlined);
+    json.end_object();
+  }
+  json.end_array();
+  json.key("call_frames");
+  json.begin_array();
+  for (const auto& row : frames_of(symbols, function)) {
+    RuleText rule = text_of_rule(row.value);
+    begin_row(row.begin, row.end);
+    json.field("cfa", rule.cfa);
+    json.field("return_address", rule.return_address);
+    json.field("frame_pointer", rule.frame_pointer);
+    json.field("signal_frame", row.value.is_signal_frame);
+    json.end_object();
+  }
+  json.end_array();
+  json.end_object();
+  print(stdout, "{}\n", json.text());
+}
+
+}  // namespace
+
+void print_native_function(const ImageSymbols& symbols, const FunctionRange& function,
+                           bool is_json) {
+  is_json ? print_native_json(symbols, function) : print_native_text(symbols, function);
 }
 
 }  // namespace gosym

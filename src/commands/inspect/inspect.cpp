@@ -1,3 +1,7 @@
+#include "commands/inspect/inspect.h"
+
+#include <algorithm>
+#include <array>
 #include <memory>
 
 #include "base/exit_status.h"
@@ -5,9 +9,17 @@
 #include "base/text.h"
 #include "commands/command.h"
 #include "commands/debug_options.h"
-#include "commands/inspect/summary.h"
 #include "commands/inspect/views.h"
 #include "confine/parser.h"
+#include "elf/minidebuginfo.h"
+#include "elf/symbol_table.h"
+#include "go/build_info.h"
+#include "go/check.h"
+#include "go/inline_tree.h"
+#include "go/module.h"
+#include "go/pclntab.h"
+#include "output/json.h"
+#include "symbolize/find_functions.h"
 
 namespace gosym {
 
@@ -116,6 +128,820 @@ Command make_inspect() {
               "  gosym inspect --check ./server\n"
               "  gosym inspect --json --build-info ./server | jq .settings\n",
           .run = [options] { return run_inspect(*options); }};
+}
+
+namespace {
+
+void print_text(std::string_view key, const go::ModuleVersion& module) {
+  print(stdout, "{}", key);
+  for (std::string_view field : {module.path, module.version, module.sum})
+    if (!field.empty())
+      print(stdout, "\t{}", printable(field));
+  print(stdout, "\n");
+}
+
+void print_text(std::string_view key, const go::BuildModule& module) {
+  print_text(key, module.required);
+  if (module.replacement)
+    print_text("=>", *module.replacement);
+}
+
+// The lines of `go version -m`, without its indentation.
+void print_text(const go::BuildInfo& info) {
+  print(stdout, "go\t{}\n", printable(info.go_version));
+  if (!info.path.empty())
+    print(stdout, "path\t{}\n", printable(info.path));
+  if (!info.main.required.path.empty())
+    print_text("mod", info.main);
+  for (const go::BuildModule& module : info.dependencies)
+    print_text("dep", module);
+  for (const auto& [key, value] : info.settings)
+    print(stdout, "build\t{}={}\n", printable(key), printable(value));
+}
+
+void write_json(JsonWriter& json, const go::ModuleVersion& module) {
+  json.field("path", module.path);
+  json.field("version", module.version);
+  json.field("sum", module.sum);
+}
+
+void write_json(JsonWriter& json, const go::BuildModule& module) {
+  json.begin_object();
+  write_json(json, module.required);
+  if (module.replacement) {
+    json.key("replacement");
+    json.begin_object();
+    write_json(json, *module.replacement);
+    json.end_object();
+  }
+  json.end_object();
+}
+
+void print_json(const go::BuildInfo& info) {
+  JsonWriter json;
+  json.begin_object();
+  json.field("version", info.go_version);
+  json.field("path", info.path);
+  json.key("module");
+  write_json(json, info.main);
+  json.key("dependencies");
+  json.begin_array();
+  for (const go::BuildModule& module : info.dependencies)
+    write_json(json, module);
+  json.end_array();
+  json.key("settings");
+  json.begin_object();
+  for (const auto& [key, value] : info.settings)
+    json.field(key, value);
+  json.end_object();
+  json.end_object();
+  print(stdout, "{}\n", json.text());
+}
+
+}  // namespace
+
+Result<int> show_build_info(const ImageSymbols& symbols, const InspectOptions& options) {
+  auto info = go::read_build_info(symbols.image());
+  if (!info)
+    return Error("no Go build information that can be read");
+  options.is_json ? print_json(*info) : print_text(*info);
+  return kSuccess;
+}
+
+Result<int> show_files(const ImageSymbols& symbols, const InspectOptions& options) {
+  auto module = require_module(symbols);
+  if (!module)
+    return std::move(module).error();
+  for (std::string_view file : (*module)->table.files()) {
+    if (!options.is_json) {
+      print(stdout, "{}\n", printable(file));
+      continue;
+    }
+    JsonWriter json;
+    json.begin_object();
+    json.field("file", file);
+    json.end_object();
+    print(stdout, "{}\n", json.text());
+  }
+  return kSuccess;
+}
+
+namespace {
+
+struct HeaderPart {
+  std::string_view name;
+  uint64_t offset = 0;
+  uint64_t size = 0;
+};
+
+struct Header {
+  go::TablePlace place;
+  std::vector<go::HeaderField> fields;
+  std::vector<HeaderPart> parts;
+  const go::Module* module = nullptr;  // none if the table cannot be used
+};
+
+uint64_t functab_size(const go::Pclntab& table) {
+  uint64_t entry_size = table.has_offsets() ? 4 : table.header().pointer_size;
+  return (2 * table.header().function_count + 1) * entry_size;
+}
+
+// From Go 1.16 on the tables lie one after the other; before, those of names, pc-values and
+// records are mixed.
+std::vector<HeaderPart> parts_of(const go::Module& module) {
+  const go::Pclntab& table = module.table;
+  const go::PclntabHeader& header = table.header();
+  if (table.format() < go::Format::kGo1_16)
+    return {{"functab", header.functions, functab_size(table)},
+            {"files", header.files, header.file_count * 4}};
+  std::vector<HeaderPart> parts = {
+      {"names", header.names, header.units - header.names},
+      {"units", header.units, header.files - header.units},
+      {"files", header.files, header.pc_values - header.files},
+      {"pc_values", header.pc_values, header.functions - header.pc_values},
+      {"functab", header.functions, functab_size(table)}};
+  if (auto last = table.function(table.function_count() - 1))
+    parts.push_back({"records", header.functions + functab_size(table),
+                     last->offset + last->size - functab_size(table)});
+  if (module.data && module.data->value("epclntab") != 0) {
+    uint64_t gofunc = module.data->value("gofunc");
+    parts.push_back({"gofunc", gofunc - to_integer(module.table_address),
+                     module.data->value("epclntab") - gofunc});
+  }
+  return parts;
+}
+
+// The magic that the table has been read as.
+uint32_t magic_of(const go::Pclntab& table) {
+  if (table.has_offsets())
+    return go::kMagic120;
+  return table.format() >= go::Format::kGo1_16 ? go::kMagic116 : go::kMagic12;
+}
+
+Header whole_header(const elf::Image& image, const go::Module& module) {
+  Header header;
+  header.module = &module;
+  header.place = {module.table_address,
+                  image.loaded_from(module.table_address).value_or(Bytes{}), module.found_by};
+  header.fields = go::header_fields(header.place.bytes, image.order, image.pointer_size,
+                                    magic_of(module.table));
+  header.parts = parts_of(module);
+  return header;
+}
+
+// Header of a table that cannot be used; none if there is nothing to read.
+std::optional<Header> damaged_header(const elf::Image& image) {
+  auto places = go::find_table_places(image);
+  if (places.empty())
+    return std::nullopt;
+  Header header;
+  header.place = places[0];
+  uint32_t magic = load<uint32_t>(header.place.bytes, 0, image.order).value_or(0);
+  header.fields = go::header_fields(header.place.bytes, image.order, image.pointer_size, magic);
+  return header;
+}
+
+std::string_view order_name(ByteOrder order) {
+  return order == ByteOrder::kBig ? "big-endian" : "little-endian";
+}
+
+uint64_t file_offset(const elf::Image& image, const Header& header) {
+  return static_cast<uint64_t>(header.place.bytes.data() - image.file.data());
+}
+
+std::string value_text(const go::HeaderField& field) {
+  return field.is_count ? fmt::format("{}", field.value) : as_hex(field.value);
+}
+
+void print_text(const elf::Image& image, const Header& header) {
+  auto line = [](std::string_view label, std::string_view value) {
+    print(stdout, "{:<13} {}\n", label, value);
+  };
+  uint64_t start = file_offset(image, header);
+  line("found by", header.place.found_by);
+  line("address", as_hex(header.place.address));
+  line("file offset", as_hex(start));
+  line("byte order", order_name(image.order));
+  if (const go::Module* module = header.module) {
+    line("layout", releases_of(*module));
+    line("text base", module->table.has_offsets() ? as_hex(module->text) : "none");
+    line("known by", to_string(module->text_base));
+    if (!module->assumption.empty())
+      line("assumed", module->assumption);
+  }
+  print(stdout, "\n{:>8} {:>10}  {:<14} VALUE\n", "OFFSET", "IN FILE", "FIELD");
+  for (const go::HeaderField& field : header.fields)
+    print(stdout, "{:#8x} {:#10x}  {:<14} {}\n", field.offset, start + field.offset, field.name,
+          value_text(field));
+  if (!header.parts.empty())
+    print(stdout, "\n{:>8} {:>10} {:>10}  TABLE\n", "OFFSET", "IN FILE", "SIZE");
+  for (const HeaderPart& part : header.parts)
+    print(stdout, "{:#8x} {:#10x} {:#10x}  {}\n", part.offset, start + part.offset, part.size,
+          part.name);
+}
+
+void write_field(JsonWriter& json, const go::HeaderField& field) {
+  json.begin_object();
+  json.field("name", field.name);
+  json.field("offset", field.offset);
+  if (field.name == "magic" || field.name == "text_start")
+    json.field("value", as_hex(field.value));
+  else
+    json.field("value", field.value);
+  json.end_object();
+}
+
+void write_part(JsonWriter& json, const HeaderPart& part) {
+  json.begin_object();
+  json.field("name", part.name);
+  json.field("offset", part.offset);
+  json.field("size", part.size);
+  json.end_object();
+}
+
+void write_module(JsonWriter& json, const go::Module& module) {
+  json.field("layout", releases_of(module));
+  if (module.table.has_offsets())
+    json.field("text", as_hex(module.text));
+  json.field("text_base", to_string(module.text_base));
+  if (!module.assumption.empty())
+    json.field("assumption", module.assumption);
+}
+
+void print_json(const elf::Image& image, const Header& header, const std::string& problem) {
+  JsonWriter json;
+  json.begin_object();
+  json.field("found_by", header.place.found_by);
+  json.field("address", as_hex(header.place.address));
+  json.field("file_offset", file_offset(image, header));
+  json.field("byte_order", order_name(image.order));
+  if (header.module)
+    write_module(json, *header.module);
+  if (!problem.empty())
+    json.field("problem", problem);
+  json.key("fields");
+  json.begin_array();
+  for (const go::HeaderField& field : header.fields)
+    write_field(json, field);
+  json.end_array();
+  json.key("tables");
+  json.begin_array();
+  for (const HeaderPart& part : header.parts)
+    write_part(json, part);
+  json.end_array();
+  json.end_object();
+  print(stdout, "{}\n", json.text());
+}
+
+}  // namespace
+
+Result<int> show_header(const ImageSymbols& symbols, const InspectOptions& options) {
+  const elf::Image& image = symbols.image();
+  std::optional<Header> header;
+  if (symbols.go_module())
+    header = whole_header(image, *symbols.go_module());
+  else if (!symbols.problem().empty())
+    header = damaged_header(image);
+  if (header && options.is_json)
+    print_json(image, *header, symbols.problem());
+  else if (header)
+    print_text(image, *header);
+  if (auto module = require_module(symbols); !module)
+    return std::move(module).error();
+  return kSuccess;
+}
+
+namespace {
+
+void sort_functions(std::vector<FunctionRange>& functions, const std::string& order) {
+  if (order == "size")
+    std::ranges::stable_sort(functions, std::ranges::greater{}, &FunctionRange::size);
+  else if (order == "name")
+    std::ranges::stable_sort(functions, {}, &FunctionRange::name);
+}
+
+void append_hex(uint64_t number, size_t width, char filling, std::string& text) {
+  std::array<char, 16> digits;
+  size_t first = digits.size();
+  do
+    digits[--first] = "0123456789abcdef"[number % 16];
+  while ((number /= 16) != 0);
+  while (first > digits.size() - width)
+    digits[--first] = filling;
+  text.append(digits.data() + first, digits.size() - first);
+}
+
+// By hand and without copies of names: formats and copies took a sixth of
+// the time.
+void append_text(const FunctionRange& function, std::string& text) {
+  std::string room;
+  append_hex(to_integer(function.address), 16, '0', text);
+  text.push_back(' ');
+  append_hex(function.size, 8, ' ', text);
+  text.push_back(' ');
+  text.append(printable(function.name, room));
+  if (!function.file.empty()) {
+    text.push_back(' ');
+    text.append(printable(function.file, room));
+    text.push_back(':');
+    append_number(function.line, 10, text);
+  }
+  text.push_back('\n');
+}
+
+void print_text(const std::vector<FunctionRange>& functions) {
+  constexpr size_t kPrintedAtOnce = 65536;
+  std::string text;
+  for (const FunctionRange& function : functions) {
+    append_text(function, text);
+    if (text.size() < kPrintedAtOnce && &function != &functions.back())
+      continue;
+    (void)std::fwrite(text.data(), 1, text.size(), stdout);
+    text.clear();
+  }
+}
+
+void print_json(const FunctionRange& function) {
+  JsonWriter json;
+  json.begin_object();
+  json.field("address", fmt::format("{:#x}", to_integer(function.address)));
+  json.field("size", function.size);
+  json.field("name", function.name);
+  if (!function.file.empty()) {
+    json.field("file", function.file);
+    json.field("line", function.line);
+  }
+  json.end_object();
+  print(stdout, "{}\n", json.text());
+}
+
+void print_text(const elf::Section& section, uint64_t file_size) {
+  uint64_t stored = section.type == SHT_NOBITS ? 0 : section.size;
+  print(stdout, "{:<26} {:#12x} {:#10x} {:>10} {:5.1f} %\n", printable(section.name),
+        to_integer(section.address), section.size, human_size(section.size),
+        share_of_file(stored, file_size));
+}
+
+void print_json(const elf::Section& section, uint64_t file_size) {
+  JsonWriter json;
+  json.begin_object();
+  write_section(json, section, file_size);
+  json.end_object();
+  print(stdout, "{}\n", json.text());
+}
+
+}  // namespace
+
+void print_functions(const std::vector<FunctionRange>& functions, bool is_json) {
+  if (is_json)
+    std::ranges::for_each(functions, [](const auto& function) { print_json(function); });
+  else
+    print_text(functions);
+}
+
+Result<int> show_functions(const ImageSymbols& symbols, const InspectOptions& options) {
+  auto functions = all_functions(symbols);
+  sort_functions(functions, options.sort);
+  print_functions(functions, options.is_json);
+  if (functions.empty())
+    print(stderr, "gosym: warning: '{}': no functions: no Go function table and no symbols\n",
+          printable(options.binary));
+  return kSuccess;
+}
+
+Result<int> show_sections(const ImageSymbols& symbols, const InspectOptions& options) {
+  const elf::Image& image = symbols.image();
+  if (!image.section_problem.empty())
+    return Error(image.section_problem);
+  if (!options.is_json)
+    print(stdout, "{:<26} {:>12} {:>10} {:>10} {:>7}\n", "SECTION", "ADDRESS", "SIZE", "",
+          "FILE");
+  for (const elf::Section& section : image.sections)
+    options.is_json ? print_json(section, image.file.size())
+                    : print_text(section, image.file.size());
+  return kSuccess;
+}
+
+namespace {
+
+void print_text(const go::Module& module) {
+  const go::ModuleData& data = *module.data;
+  print(stdout, "moduledata at {}, layout of {}\n", as_hex(data.address),
+        to_string(data.layout));
+  print(stdout, "{:>4}  {:<11}  VALUE\n", "WORD", "FIELD");
+  for (const go::ModuleField& field : data.fields()) {
+    print(stdout, "{:>4}  {:<11}  {:#x}", field.word, field.name, data.word(field.word));
+    if (field.is_slice)
+      print(stdout, ", length {}, capacity {}", data.word(field.word + 1u),
+            data.word(field.word + 2u));
+    print(stdout, "\n");
+  }
+  for (const go::TextPart& part : module.text_parts)
+    print(stdout, "text part  {:#x}-{:#x} at {}\n", part.begin, part.end, as_hex(part.address));
+}
+
+void write_field(JsonWriter& json, const go::ModuleData& data, const go::ModuleField& field) {
+  json.begin_object();
+  json.field("word", uint32_t{field.word});
+  json.field("name", field.name);
+  json.field("value", as_hex(data.word(field.word)));
+  if (field.is_slice) {
+    json.field("length", data.word(field.word + 1u));
+    json.field("capacity", data.word(field.word + 2u));
+  }
+  json.end_object();
+}
+
+void write_part(JsonWriter& json, const go::TextPart& part) {
+  json.begin_object();
+  json.field("begin", as_hex(part.begin));
+  json.field("end", as_hex(part.end));
+  json.field("address", as_hex(part.address));
+  json.end_object();
+}
+
+void print_json(const go::Module& module) {
+  JsonWriter json;
+  json.begin_object();
+  json.field("address", as_hex(module.data->address));
+  json.field("layout", to_string(module.data->layout));
+  json.key("fields");
+  json.begin_array();
+  for (const go::ModuleField& field : module.data->fields())
+    write_field(json, *module.data, field);
+  json.end_array();
+  json.key("text_parts");
+  json.begin_array();
+  for (const go::TextPart& part : module.text_parts)
+    write_part(json, part);
+  json.end_array();
+  json.end_object();
+  print(stdout, "{}\n", json.text());
+}
+
+}  // namespace
+
+Result<int> show_module_data(const ImageSymbols& symbols, const InspectOptions& options) {
+  auto module = require_module(symbols);
+  if (!module)
+    return std::move(module).error();
+  if (!(*module)->data)
+    return Error("no moduledata for the Go function table");
+  options.is_json ? print_json(**module) : print_text(**module);
+  return kSuccess;
+}
+
+namespace {
+
+bool matters(const elf::Section& section) {
+  static constexpr std::string_view kNames[] = {
+      ".text",   ".gopclntab", ".data.rel.ro.gopclntab", ".symtab",
+      ".dynsym", ".eh_frame",  ".gnu_debugdata"};
+  return std::ranges::find(kNames, section.name) != std::end(kNames) ||
+         section.name.starts_with(".debug_") || section.name.starts_with(".zdebug_");
+}
+
+uint64_t count_symbols(const elf::Image& image, uint32_t section_type) {
+  const elf::Section* section = image.find_section(section_type);
+  return section ? elf::SymbolTable::read(image, *section).functions().size() : 0;
+}
+
+uint64_t count_minidebuginfo(const elf::Image& image) {
+  auto section = image.contents(".gnu_debugdata");
+  auto unpacked = section ? elf::unpack_minidebuginfo(*section) : std::vector<std::byte>();
+  auto unpacked_image = elf::parse(unpacked ? *unpacked : Bytes{});
+  return unpacked_image ? count_symbols(*unpacked_image, SHT_SYMTAB) : 0;
+}
+
+// Go 1.9 is the first to write them; by the table it may be a release before.
+bool has_inlined_calls(const go::Pclntab& table) {
+  if (table.format() != go::Format::kGo1_5)
+    return table.format() > go::Format::kGo1_5;
+  for (uint32_t i = 0; i < table.function_count(); i++)
+    if (auto function = table.function(i); function && go::inline_index_table(table, *function))
+      return true;
+  return false;
+}
+
+std::string consequence(const Summary& summary) {
+  if (summary.is_relocatable)
+    return "nothing: what it is linked into, or the running kernel, has names for its code";
+  if (summary.table) {
+    std::string_view what =
+        summary.table->has_inlined_calls ? ", line and inlined calls" : " and line";
+    return fmt::format(
+        ".gopclntab names every Go function, with file{}{}", what,
+        summary.symtab_count > 0 ? "; .symtab names the rest" : ", stripped or not");
+  }
+  bool has_dwarf = summary.kind.has_dwarf || summary.has_debug_dwarf;
+  bool has_symtab = summary.symtab_count > 0 || summary.debug_symtab_count > 0;
+  if (has_dwarf && has_symtab)
+    return "debugging information names the code it is of, with file, line and inlined calls; "
+           ".symtab names the rest";
+  if (has_dwarf)
+    return "debugging information names the code it is of, with file, line and inlined calls";
+  if (has_symtab)
+    return ".symtab names every function, without files, lines and inlined calls";
+  if (summary.minidebuginfo_count > 0)
+    return ".gnu_debugdata and .dynsym name the functions, without files, lines and inlined "
+           "calls";
+  if (summary.dynsym_count > 0)
+    return ".dynsym names the exported functions only; others need a separate debug file";
+  return "nothing here names a function: a separate debug file would";
+}
+
+// Lines of a label and a value; a line without a value is left out.
+class Lines {
+public:
+  void add(std::string_view label, std::string_view value) {
+    if (!value.empty())
+      text_ += fmt::format("{:<14} {}\n", label, printable(value));
+  }
+  std::string text_;
+};
+
+std::string describe(const Summary& summary) {
+  const elf::Kind& kind = summary.kind;
+  return fmt::format("{}, {}, {}, {}", kind.type, kind.machine, kind.linking,
+                     kind.is_stripped ? "stripped" : "not stripped");
+}
+
+std::string describe(const Summary::GoTable& table) {
+  std::string text = table.text == 0
+                         ? std::string()
+                         : fmt::format(", text at {:#x} by {}", table.text, table.text_base);
+  return fmt::format("{} functions, layout of {} (magic {:#x}){}, found by {}",
+                     with_commas(table.function_count), table.releases, table.magic, text,
+                     table.found_by);
+}
+
+std::string describe_count(uint64_t functions) {
+  return functions == 0 ? "no functions" : fmt::format("{} functions", with_commas(functions));
+}
+
+std::string describe_dwarf(const Summary& summary) {
+  uint64_t size = 0;
+  for (const elf::Section& section : summary.sections)
+    if (section.name.starts_with(".debug_") || section.name.starts_with(".zdebug_"))
+      size += section.size;
+  if (!summary.kind.has_dwarf)
+    return "none";
+  return fmt::format("{}, {:.1f} % of the file", human_size(size),
+                     share_of_file(size, summary.file_size));
+}
+
+std::string describe_debug_file(const Summary& summary) {
+  if (summary.debug_file.empty())
+    return summary.looked_in.empty() ? "" : "none; looked for were";
+  return fmt::format("{}, {}, {}", summary.debug_file,
+                     describe_count(summary.debug_symtab_count),
+                     summary.has_debug_dwarf ? "with DWARF" : "no DWARF");
+}
+
+// Programs before Go 1.13 have the version only.
+std::optional<go::BuildInfo> read_go_version(const ImageSymbols& symbols) {
+  auto info = go::read_build_info(symbols.image());
+  if (info || !symbols.go_module())
+    return info;
+  auto version = go::find_runtime_version(symbols.image(), symbols.go_module()->table);
+  if (!version)
+    return std::nullopt;
+  info.emplace();
+  info->go_version = *version;
+  return info;
+}
+
+}  // namespace
+
+std::string_view releases_of(const go::Module& module) {
+  return module.data && module.data->layout >= go::ModuleDataLayout::kGo1_20
+             ? go::to_string(module.data->layout)
+             : go::to_string(module.table.format());
+}
+
+double share_of_file(uint64_t size, uint64_t file_size) {
+  return file_size == 0 ? 0
+                        : 100.0 * static_cast<double>(size) / static_cast<double>(file_size);
+}
+
+Summary summarize(const ImageSymbols& symbols, const std::string& path,
+                  const DebugFileOptions& files) {
+  const elf::Image& image = symbols.image();
+  Summary summary;
+  summary.file_size = image.file.size();
+  summary.kind = elf::kind_of(image);
+  summary.is_relocatable = image.type == ET_REL;
+  summary.ids = elf::build_ids(image);
+  summary.go = read_go_version(symbols);
+  if (const auto& module = symbols.go_module())
+    summary.table = {.magic = module->table.header().magic,
+                     .releases = std::string(releases_of(*module)),
+                     .function_count = module->table.function_count(),
+                     .text = to_integer(module->text),
+                     .text_base = go::to_string(module->text_base),
+                     .found_by = module->found_by,
+                     .assumption = module->assumption,
+                     .has_inlined_calls = has_inlined_calls(module->table)};
+  summary.problem = symbols.problem();
+  // Debugging information is hardly ever asked where there is a Go function table.
+  if (std::string problem = symbols.go_module() ? "" : symbols.debug_problem();
+      !problem.empty())
+    summary.problem += (summary.problem.empty() ? "" : "; ") + problem;
+  summary.has_damaged_table = symbols.has_damaged_table();
+  summary.symtab_count = count_symbols(image, SHT_SYMTAB);
+  summary.minidebuginfo_count = count_minidebuginfo(image);
+  summary.dynsym_count = count_symbols(image, SHT_DYNSYM);
+  if (const auto& debug_file = symbols.debug_file()) {
+    summary.debug_file = debug_file->path;
+    summary.debug_symtab_count = count_symbols(debug_file->binary->image(), SHT_SYMTAB);
+    summary.has_debug_dwarf = elf::kind_of(debug_file->binary->image()).has_dwarf;
+  } else if (!summary.table && (!summary.kind.has_dwarf || summary.symtab_count == 0)) {
+    summary.looked_in = debug_file_places(image, path, files);
+  }
+  for (const elf::Section& section : image.sections)
+    if (matters(section))
+      summary.sections.push_back(section);
+  return summary;
+}
+
+std::string summary_text(const std::string& path, const Summary& summary) {
+  Lines lines;
+  lines.add("file", fmt::format("{}, {}", path, human_size(summary.file_size)));
+  lines.add("kind", describe(summary));
+  lines.add("GNU build id", hex(summary.ids.gnu));
+  lines.add("Go build id", summary.ids.go);
+  if (summary.go) {
+    lines.add("Go version", summary.go->go_version);
+    lines.add("main package", summary.go->path);
+    if (const go::ModuleVersion& main = summary.go->main.required; !main.path.empty())
+      lines.add("module", fmt::format("{} {}", main.path, main.version));
+  }
+  lines.add("pclntab", summary.table               ? describe(*summary.table)
+                       : summary.has_damaged_table ? "unusable"
+                                                   : "none");
+  lines.add("problem", summary.problem);
+  lines.add("assumed", summary.table ? summary.table->assumption : std::string());
+  lines.add(".symtab", describe_count(summary.symtab_count));
+  if (summary.minidebuginfo_count > 0)
+    lines.add(".gnu_debugdata", describe_count(summary.minidebuginfo_count));
+  lines.add(".dynsym", describe_count(summary.dynsym_count));
+  lines.add("DWARF", describe_dwarf(summary));
+  lines.add("debug file", describe_debug_file(summary));
+  for (const std::string& place : summary.looked_in)
+    lines.add("", place);
+  lines.add("gosym uses", consequence(summary));
+  if (!summary.sections.empty())
+    lines.text_ += "\n";
+  for (const elf::Section& section : summary.sections)
+    lines.text_ += fmt::format("{:<26} {:#10x} {:>10} {:5.1f} % of the file\n",
+                               printable(section.name), section.size, human_size(section.size),
+                               share_of_file(section.size, summary.file_size));
+  return lines.text_;
+}
+
+void write_section(JsonWriter& json, const elf::Section& section, uint64_t file_size) {
+  json.field("name", section.name);
+  json.field("address", fmt::format("{:#x}", to_integer(section.address)));
+  json.field("offset", section.offset);
+  json.field("size", section.size);
+  json.field("share_of_file",
+             share_of_file(section.type == SHT_NOBITS ? 0 : section.size, file_size) / 100);
+}
+
+std::string summary_json(const std::string& path, const Summary& summary) {
+  JsonWriter json;
+  json.begin_object();
+  json.field("file", path);
+  json.field("size", summary.file_size);
+  json.field("type", summary.kind.type);
+  json.field("machine", summary.kind.machine);
+  json.field("linking", summary.kind.linking);
+  json.field("stripped", summary.kind.is_stripped);
+  json.field("gnu_build_id", hex(summary.ids.gnu));
+  json.field("go_build_id", summary.ids.go);
+  if (summary.go) {
+    json.key("go");
+    json.begin_object();
+    json.field("version", summary.go->go_version);
+    json.field("path", summary.go->path);
+    json.field("module", summary.go->main.required.path);
+    json.field("module_version", summary.go->main.required.version);
+    json.end_object();
+  }
+  if (summary.table) {
+    json.key("pclntab");
+    json.begin_object();
+    json.field("magic", fmt::format("{:#x}", summary.table->magic));
+    json.field("releases", summary.table->releases);
+    json.field("functions", summary.table->function_count);
+    json.field("text", fmt::format("{:#x}", summary.table->text));
+    json.field("text_base", summary.table->text_base);
+    json.field("found_by", summary.table->found_by);
+    if (!summary.table->assumption.empty())
+      json.field("assumption", summary.table->assumption);
+    json.end_object();
+  }
+  if (!summary.problem.empty())
+    json.field("problem", summary.problem);
+  json.field("symtab_functions", summary.symtab_count);
+  json.field("gnu_debugdata_functions", summary.minidebuginfo_count);
+  json.field("dynsym_functions", summary.dynsym_count);
+  json.field("dwarf", summary.kind.has_dwarf);
+  if (!summary.debug_file.empty()) {
+    json.key("debug_file");
+    json.begin_object();
+    json.field("path", summary.debug_file);
+    json.field("symtab_functions", summary.debug_symtab_count);
+    json.field("dwarf", summary.has_debug_dwarf);
+    json.end_object();
+  }
+  if (!summary.looked_in.empty()) {
+    json.key("debug_file_looked_for");
+    json.begin_array();
+    for (const std::string& place : summary.looked_in)
+      json.value(place);
+    json.end_array();
+  }
+  json.field("consequence", consequence(summary));
+  json.key("sections");
+  json.begin_array();
+  for (const elf::Section& section : summary.sections) {
+    json.begin_object();
+    write_section(json, section, summary.file_size);
+    json.end_object();
+  }
+  json.end_array();
+  json.end_object();
+  return std::string(json.text()) + "\n";
+}
+
+Result<int> show_summary(const ImageSymbols& symbols, const InspectOptions& options) {
+  Summary summary = summarize(symbols, options.binary, options.files);
+  std::string text = options.is_json ? summary_json(options.binary, summary)
+                                     : summary_text(options.binary, summary);
+  (void)std::fwrite(text.data(), 1, text.size(), stdout);
+  return kSuccess;
+}
+
+namespace {
+
+// A table that cannot be read at all fails the first of all invariants.
+Result<go::CheckReport> check(const ImageSymbols& symbols) {
+  go::Check table{"the function table can be read"};
+  table.expect(symbols.problem().empty(), [&] { return symbols.problem(); });
+  go::CheckReport report;
+  if (symbols.go_module())
+    report = go::check_module(*symbols.go_module());
+  else if (symbols.problem().empty())
+    return require_module(symbols).error();
+  report.checks.insert(report.checks.begin(), table);
+  return report;
+}
+
+void print_text(const go::CheckReport& report) {
+  size_t failed = 0;
+  for (const go::Check& check : report.checks) {
+    print(stdout, "{:<42} checked {:>8}, failed {}\n", check.invariant, check.checked,
+          check.failed);
+    if (check.failed > 0)
+      print(stdout, "    first: {}\n", check.first_failure);
+    failed += check.failed > 0;
+  }
+  print(stdout, "{}: {} functions, {} holes, {} of {} invariants broken\n",
+        report.is_whole() ? "whole" : "broken", report.functions, report.holes, failed,
+        report.checks.size());
+}
+
+void print_json(const go::CheckReport& report) {
+  JsonWriter json;
+  json.begin_object();
+  json.field("whole", report.is_whole());
+  json.field("functions", report.functions);
+  json.field("holes", report.holes);
+  json.key("checks");
+  json.begin_array();
+  for (const go::Check& check : report.checks) {
+    json.begin_object();
+    json.field("invariant", check.invariant);
+    json.field("checked", check.checked);
+    json.field("failed", check.failed);
+    if (check.failed > 0)
+      json.field("first_failure", check.first_failure);
+    json.end_object();
+  }
+  json.end_array();
+  json.end_object();
+  print(stdout, "{}\n", json.text());
+}
+
+}  // namespace
+
+Result<int> show_check(const ImageSymbols& symbols, const InspectOptions& options) {
+  auto report = check(symbols);
+  if (!report)
+    return std::move(report).error();
+  options.is_json ? print_json(*report) : print_text(*report);
+  return report->is_whole() ? kSuccess : kFailure;
 }
 
 }  // namespace gosym

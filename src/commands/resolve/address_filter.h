@@ -2,8 +2,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "symbolize/image_symbols.h"
+#include "symbolize/names.h"
 
 namespace gosym {
 
@@ -53,5 +58,22 @@ private:
   bool is_too_long_ = false;   // the line is copied as it comes
   std::string line_function_;  // of Go, which the last line named
 };
+
+// A binary and the path by which it was asked for.
+struct NamedBinary {
+  std::string path;
+  std::shared_ptr<ImageSymbols> symbols;
+};
+
+// Changes the calls at one address into those that are to be told.
+using ChooseCalls = std::function<void(std::vector<Call>&)>;
+
+// "inner a.c:2 in outer a.c:9", fit for a terminal; empty for nothing and for guesses.
+std::string describe_code(const ImageSymbols& symbols, ImageAddress address,
+                          const ChooseCalls& choose, NameForm form,
+                          std::string_view position = {});
+
+// Names of places in these binaries. Guesses are not told.
+CodeNames names_of(std::vector<NamedBinary> binaries, ChooseCalls choose, NameForm form);
 
 }  // namespace gosym

@@ -4,8 +4,8 @@
 #include <tuple>
 
 #include "base/text.h"
-#include "elf/build_ids.h"
-#include "symbolize/recorded_file.h"
+#include "elf/image.h"
+#include "symbolize/symbolizer.h"
 
 namespace gosym {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "commands/resolve/answer.h"
+#include "commands/resolve/resolve.h"
 #include "images/debug_file.h"
 #include "symbolize/image_symbols.h"
 

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
-#include "commands/resolve/answer.h"
+#include "commands/resolve/resolve.h"
 #include "profile/profile.h"
 #include "record/files/file_helper.h"
 #include "symbolize/symbol_cache.h"

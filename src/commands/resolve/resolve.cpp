@@ -1,7 +1,10 @@
+#include "commands/resolve/resolve.h"
+
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <functional>
 #include <memory>
 #include <set>
@@ -13,12 +16,8 @@
 #include "base/text.h"
 #include "commands/command.h"
 #include "commands/debug_options.h"
-#include "commands/name_option.h"
 #include "commands/option_checks.h"
 #include "commands/resolve/address_filter.h"
-#include "commands/resolve/address_lines.h"
-#include "commands/resolve/answer.h"
-#include "commands/resolve/binary_names.h"
 #include "commands/resolve/build_id_names.h"
 #include "commands/resolve/live_process.h"
 #include "confine/parser.h"
@@ -26,7 +25,7 @@
 #include "record/helper_process.h"
 #include "symbolize/find_functions.h"
 #include "symbolize/image_symbols.h"
-#include "symbolize/wrappers.h"
+#include "symbolize/symbol_source.h"
 
 namespace gosym {
 
@@ -585,5 +584,204 @@ Command make_resolve() {
       .rewrite = drop_pretty,
       .run = [options] { return run_resolve(with_places(*options)); }};
 }
+
+namespace {
+
+void append_address(uint64_t address, std::string& text) {
+  text += "0x";
+  append_number(address, 16, text);
+}
+
+// No formats, and no copies of names: these took an eighth of the time.
+void append_call(const Call& call, FrameSource source, ShownNames& names, std::string& text) {
+  std::string room;
+  std::string printable_room;
+  text.append(printable(names.of(call, source, room), printable_room));
+  if (!call.file.empty()) {
+    text.push_back(' ');
+    text.append(printable(call.file, room));
+  }
+  if (!call.file.empty() && call.line != 0) {
+    text.push_back(':');
+    append_number(call.line, 10, text);
+  }
+  text.push_back('\n');
+}
+
+// The place or the name, as it was asked for.
+void append_question(const Answer& answer, std::string& text) {
+  if (!answer.build_id.empty()) {
+    text += printable(answer.build_id) + "+";
+    append_address(answer.offset, text);
+  } else if (answer.calls.empty() && !answer.name.empty()) {
+    text += printable(answer.name);
+  } else {
+    append_address(answer.address, text);
+  }
+}
+
+// " /usr/lib/libc.so.6+0x2724a"
+std::string place(const Answer& answer) {
+  if (answer.image.empty())
+    return {};
+  std::string image = printable(answer.image);
+  if (!answer.image_address)
+    return " " + image;
+  return fmt::format(" {}+{:#x}", image, to_integer(*answer.image_address));
+}
+
+void write_frame(const Call& call, FrameSource source, ShownNames& names, JsonWriter& json) {
+  json.begin_object();
+  std::string room;
+  json.field("function", names.of(call, source, room));
+  if (!call.file.empty())
+    json.field("file", call.file);
+  if (call.line != 0)
+    json.field("line", call.line);
+  json.field("inlined", call.is_inlined);
+  json.field("source", to_string(source));
+  json.end_object();
+}
+
+}  // namespace
+
+std::string_view ShownNames::of(const Call& call, FrameSource source, std::string& room) {
+  constexpr size_t kMaxNames = 50'000;  // of some 200 bytes each
+  // Names of Go are shown as they are, most of them.
+  if (is_go(source) || form_ == NameForm::kNone)
+    return display_name(call.function, source, form_, room);
+  Names& names = names_[source];
+  if (names.shown.size() >= kMaxNames)
+    names = {};
+  auto number = static_cast<size_t>(names.linker_names.intern(call.function));
+  if (number == names.shown.size())
+    names.shown.push_back(display_name(call.function, source, form_));
+  return names.shown[number];
+}
+
+void print_text(const Answer& answer, ShownNames& names) {
+  constexpr size_t kUsually = 512;
+  std::string text;
+  text.reserve(kUsually);
+  append_question(answer, text);
+  if (answer.calls.empty())
+    text += fmt::format(" ?? ({}){}\n", printable(answer.reason), place(answer));
+  for (size_t i = 0; i < answer.calls.size(); i++) {
+    text += i == 0 ? " " : "  (inlined by) ";
+    append_call(answer.calls[i], answer.source, names, text);
+  }
+  (void)std::fwrite(text.data(), 1, text.size(), stdout);
+}
+
+void print_json(const Answer& answer, ShownNames& names, JsonWriter& json) {
+  json.clear();
+  json.begin_object();
+  if (!answer.name.empty())
+    json.field("name", answer.name);
+  if (!answer.build_id.empty()) {
+    json.field("build_id", answer.build_id);
+    json.field("offset", fmt::format("{:#x}", answer.offset));
+  } else if (answer.name.empty() || !answer.calls.empty()) {
+    std::string address;
+    append_address(answer.address, address);
+    json.field("address", address);
+  }
+  if (!answer.image.empty())
+    json.field("image", answer.image);
+  if (answer.image_address)
+    json.field("image_address", fmt::format("{:#x}", to_integer(*answer.image_address)));
+  json.key("frames");
+  json.begin_array();
+  for (const Call& call : answer.calls)
+    write_frame(call, answer.source, names, json);
+  json.end_array();
+  if (answer.calls.empty())
+    json.field("reason", answer.reason);
+  json.end_object();
+  (void)std::fwrite(json.text().data(), 1, json.text().size(), stdout);
+  (void)std::fputc('\n', stdout);
+}
+
+namespace {
+
+// A longer line is no address; the limit keeps memory small whatever comes in.
+constexpr size_t kLongestLine = 4096;
+// Bytes that are read at once. The more addresses are answered together, in order, the less of
+// the tables that name them is read twice.
+constexpr size_t kChunk = 256 << 10;
+
+}  // namespace
+
+AddressLines::AddressLines(int stream)
+    : ItemLines(
+          stream,
+          [](std::string_view line) {
+            auto address = parse_hex(take_word(line));
+            return take_word(line).empty() ? address : std::nullopt;
+          },
+          "a hexadecimal address") {}
+
+template <class Item>
+Result<std::vector<Item>> ItemLines<Item>::next() {
+  std::vector<Item> items;
+  while (true) {
+    auto taken = take(items);
+    if (!items.empty())
+      return items;
+    if (!taken)
+      return std::move(taken).error();
+    if (is_end_)
+      return items;
+    if (auto read = read_more(); !read)
+      return std::move(read).error();
+  }
+}
+
+// Whole lines, up to the first that is wrong: it stays, and is met again.
+template <class Item>
+Result<> ItemLines<Item>::take(std::vector<Item>& items) {
+  std::string_view rest = pending_;
+  Result<> result = Ok{};
+  while (rest.find('\n') != std::string_view::npos || (is_end_ && !rest.empty())) {
+    std::string_view after = rest;
+    std::string_view line = take_line(after);
+    if (line.ends_with('\r'))
+      line.remove_suffix(1);
+    auto item = parse_(line);
+    std::string_view word = take_word(line);
+    if (!word.empty() && !item) {
+      result = errorf("standard input, line {}: '{}' is not {}", line_number_ + 1,
+                      printable(word), what_);
+      break;
+    }
+    if (item)
+      items.push_back(*std::move(item));
+    line_number_++;
+    rest = after;
+  }
+  pending_.erase(0, pending_.size() - rest.size());
+  return result;
+}
+
+template <class Item>
+Result<> ItemLines<Item>::read_more() {
+  if (pending_.size() > kLongestLine)
+    return errorf("standard input, line {}: longer than {} bytes", line_number_ + 1,
+                  kLongestLine);
+  size_t old_size = pending_.size();
+  pending_.resize(old_size + kChunk);
+  ssize_t count = 0;
+  do
+    count = read(stream_, pending_.data() + old_size, kChunk);
+  while (count < 0 && errno == EINTR);
+  pending_.resize(old_size + static_cast<size_t>(std::max(count, ssize_t{0})));
+  if (count < 0)
+    return system_error("cannot read standard input", errno);
+  is_end_ = count == 0;
+  return Ok{};
+}
+
+template class ItemLines<uint64_t>;
+template class ItemLines<CodePlace>;
 
 }  // namespace gosym

@@ -1,4 +1,4 @@
-// Text of the page as bytes: what src/page/packing.h makes, for the viewer itself and for the profile.
+// Text of the page as bytes: what src/page/message.h makes, for the viewer itself and for the profile.
 "use strict";
 
 // The digits are all printable ASCII but what is special in HTML: a pair of them is 13 bits, a

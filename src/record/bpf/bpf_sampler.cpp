@@ -22,13 +22,12 @@
 #include "base/clock.h"
 #include "go/goroutine_layout.h"
 #include "proc/cgroups.h"
-#include "proc/cpus.h"
 #include "proc/process.h"
 #include "record/bpf/bpf_settings.h"
 #include "record/bpf/charged_time.h"
 #include "record/bpf/clock_timers.h"
 #include "record/bpf/stack_pieces.h"
-#include "record/perf/perf_event.h"
+#include "record/perf/perf_ring.h"
 #include "record/rights.h"
 
 namespace gosym {

@@ -12,7 +12,7 @@
 #include "record/bpf/ring.h"
 #include "record/bpf/wait_sampler.h"
 #include "record/keeper.h"
-#include "record/perf/perf_event.h"
+#include "record/perf/perf_ring.h"
 #include "record/perf/sideband.h"
 #include "record/sampler.h"
 

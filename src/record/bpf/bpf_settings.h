@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "proc/fpu_state.h"
+#include "proc/process.h"
 #include "record/rights.h"
 #include "record/sampler.h"
 

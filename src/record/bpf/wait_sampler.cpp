@@ -17,12 +17,11 @@
 #include "base/mapped_file.h"
 #include "base/text.h"
 #include "proc/cgroups.h"
-#include "proc/memory.h"
 #include "proc/process.h"
 #include "record/bpf/bpf_settings.h"
 #include "record/keeper.h"
+#include "record/recorder.h"
 #include "record/rights.h"
-#include "record/snapshot.h"
 
 namespace gosym {
 

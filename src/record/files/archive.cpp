@@ -8,9 +8,12 @@
 #include <cerrno>
 
 #include "base/file_tree.h"
+#include "base/mapped_file.h"
 #include "base/text.h"
+#include "proc/users.h"
+#include "raw/messages.h"
 #include "record/files/file_helper.h"
-#include "record/files/image_file.h"
+#include "record/files/image_catalog.h"
 
 namespace gosym {
 
@@ -138,6 +141,129 @@ std::optional<Result<ImagePiece>> Archive::next_of_first(uint64_t room) {
     pieces_ = *std::move(opened);
   }
   return pieces_->next();
+}
+
+namespace {
+
+// Before compression.
+constexpr uint64_t kMaxKept = uint64_t{4} << 30;
+constexpr uint64_t kMaxOfUser = 512 << 20;
+
+constexpr size_t kMaxSubordinatesFile = 1 << 20;
+
+std::string subordinates_of_host() {
+  auto text = read_file("/etc/subuid", kMaxSubordinatesFile);
+  return text ? *std::move(text) : std::string();
+}
+
+}  // namespace
+
+ArchiveShares::ArchiveShares() : ArchiveShares(subordinates_of_host(), proc::user_named) {}
+
+// "name:100000:65536", or with a number in place of the name.
+ArchiveShares::ArchiveShares(std::string_view subordinates, FindUser find_user) {
+  while (!subordinates.empty()) {
+    std::vector<std::string_view> fields = split(take_line(subordinates), ':');
+    if (fields.size() != 3)
+      continue;
+    auto begin = parse_decimal(fields[1]);
+    auto count = parse_decimal(fields[2]);
+    auto number = parse_decimal(fields[0]);
+    auto user =
+        number ? std::optional(static_cast<uid_t>(*number)) : find_user(std::string(fields[0]));
+    if (begin && count && user && *begin + *count <= UINT32_MAX && *begin <= UINT32_MAX)
+      subordinates_.push_back({static_cast<uid_t>(*begin), static_cast<uid_t>(*count), *user});
+  }
+}
+
+uid_t ArchiveShares::account_of(uid_t user) const {
+  auto is_of = [user](const Subordinates& range) { return user - range.begin < range.count; };
+  auto found = std::ranges::find_if(subordinates_, is_of);
+  return found == subordinates_.end() ? user : found->user;
+}
+
+Result<> ArchiveShares::take(uid_t user, uint64_t size) {
+  uid_t account = account_of(user);
+  bool is_stranger = account != 0 && account != getuid();
+  uint64_t& of_account = sizes_[account];
+  if (is_stranger && (size > kMaxOfUser || of_account > kMaxOfUser - size))
+    return errorf("with it more than {} of files of user {}", human_size(kMaxOfUser), account);
+  if (size > kMaxKept || size_ > kMaxKept - size)
+    return errorf("with it more than {} of files", human_size(kMaxKept));
+  of_account += size;
+  size_ += size;
+  return Ok{};
+}
+
+namespace {
+
+// Limit for one image, before compression, which halves it. Large Go services load 100 MB;
+// browsers, which load more, are not what vanishes while it is looked at, and their symbols lie
+// elsewhere.
+constexpr uint64_t kMaxArchived = 128 << 20;
+
+Result<> read_all_at(int file, uint64_t offset, std::string& bytes) {
+  size_t count = read_at(file, offset, std::as_writable_bytes(std::span(bytes)));
+  if (count == bytes.size())
+    return Ok{};
+  if (errno != 0)
+    return system_error("cannot be read", errno);
+  return errorf("cut short at {:#x} while it was read", offset + count);
+}
+
+}  // namespace
+
+Result<ImagePieces> ImagePieces::open(ImageId image, UniqueFd file, ArchivedData data) {
+  auto copy = SparseCopy::open(file.get());
+  if (!copy)
+    return std::move(copy).error();
+  auto parsed = copy->read_image();
+  if (!parsed)
+    return std::move(parsed).error();
+  auto left_out =
+      data == ArchivedData::kKept ? std::vector<elf::FileExtent>() : data_parts(*parsed, *copy);
+  if (!left_out)
+    return std::move(left_out).error();
+  auto parts = archived_parts(*parsed, kMaxArchived, *left_out);
+  if (!parts)
+    return std::move(parts).error();
+  return ImagePieces(image, std::move(file), parsed->order, *std::move(parts));
+}
+
+std::optional<Result<ImagePiece>> ImagePieces::next() {
+  if (extent_ == parts_.extents.size())
+    return std::nullopt;
+  const elf::FileExtent& extent = parts_.extents[extent_];
+  bool is_first = extent_ == 0 && taken_ == 0;
+  ImagePiece piece = {.image = image_,
+                      .offset = extent.offset + taken_,
+                      .bytes = {},
+                      .total = is_first ? parts_.size : 0,
+                      .problem = is_first ? parts_.problem : ""};
+  piece.bytes.resize(std::min<uint64_t>(extent.size - taken_, raw::kUsualPieceSize));
+  if (auto done = read_all_at(file_.get(), piece.offset, piece.bytes); !done)
+    return std::move(done).error();
+  hide_sections(piece);
+  taken_ += piece.bytes.size();
+  if (taken_ == extent.size) {
+    extent_++;
+    taken_ = 0;
+  }
+  return piece;
+}
+
+// A type may lie in two pieces.
+void ImagePieces::hide_sections(ImagePiece& piece) const {
+  constexpr uint64_t kWidth = sizeof(Elf64_Word);
+  uint64_t end = piece.offset + piece.bytes.size();
+  auto place = std::ranges::upper_bound(parts_.hidden_types, piece.offset, {},
+                                        [](uint64_t first) { return first + kWidth; });
+  for (; place != parts_.hidden_types.end() && *place < end; ++place)
+    for (uint64_t i = 0; i < kWidth; i++) {
+      bool is_lowest = i == (order_ == ByteOrder::kLittle ? 0 : kWidth - 1);
+      if (*place + i >= piece.offset && *place + i < end)
+        piece.bytes[*place + i - piece.offset] = is_lowest ? char{SHT_NOBITS} : '\0';
+    }
 }
 
 }  // namespace gosym

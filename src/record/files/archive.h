@@ -1,19 +1,78 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <deque>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "base/unique_fd.h"
 #include "model/recording.h"
-#include "record/files/archive_shares.h"
-#include "record/files/image_pieces.h"
+#include "record/files/archived_parts.h"
 #include "record/perf/sideband_record.h"
 
 namespace gosym {
+
+// Bounds the bytes that files of each user take in a recording: a user who deletes and runs
+// file after file fills neither the disk nor the time after a recording. Files of root and our
+// own are bounded together only, and `--archive=all` of a host comes nowhere near.
+//
+// Users that a user may have in his containers (subuid(5)) are he himself.
+class ArchiveShares {
+public:
+  // The text of /etc/subuid, and what gives the number of a user's name; none: no such user.
+  using FindUser = std::optional<uid_t> (*)(const std::string& name);
+  explicit ArchiveShares(std::string_view subordinates, FindUser find_user);
+  // Uses /etc/subuid and the users of this host.
+  ArchiveShares();
+
+  // Fails if there is no room for so many bytes of a file of this user.
+  Result<> take(uid_t user, uint64_t size);
+
+private:
+  struct Subordinates {
+    uid_t begin;
+    uid_t count;
+    uid_t user;
+  };
+  uid_t account_of(uid_t user) const;
+
+  std::vector<Subordinates> subordinates_;
+  std::map<uid_t, uint64_t> sizes_;  // bytes that are kept, by user
+  uint64_t size_ = 0;                // bytes that are kept of all users together
+};
+
+// Gives what is kept of a file, piece by piece. It reads what it gives and the headers, and not
+// by a mapping: files of others may be cut short at any time.
+class ImagePieces {
+public:
+  // `file` is that of the image, open for reading. Fails if it is no ELF file or too large.
+  // With data left out also if nothing tells these from the rest.
+  static Result<ImagePieces> open(ImageId image, UniqueFd file,
+                                  ArchivedData data = ArchivedData::kKept);
+
+  uint64_t size() const { return parts_.size; }
+
+  // None after the last one.
+  std::optional<Result<ImagePiece>> next();
+
+private:
+  ImagePieces(ImageId image, UniqueFd file, ByteOrder order, ArchivedParts parts)
+      : image_(image), file_(std::move(file)), order_(order), parts_(std::move(parts)) {}
+  void hide_sections(ImagePiece& piece) const;
+
+  ImageId image_;
+  UniqueFd file_;
+  ByteOrder order_;
+  ArchivedParts parts_;
+  size_t extent_ = 0;   // the one that the next piece is of
+  uint64_t taken_ = 0;  // of that
+};
 
 class FileHelper;
 

@@ -6,7 +6,7 @@
 
 #include "base/result.h"
 #include "elf/image.h"
-#include "record/files/sparse_copy.h"
+#include "record/files/image_catalog.h"
 
 namespace gosym {
 

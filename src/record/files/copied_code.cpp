@@ -7,9 +7,9 @@
 #include <set>
 
 #include "base/mapped_file.h"
-#include "record/files/file_contents.h"
 #include "record/files/file_helper.h"
-#include "record/snapshot.h"
+#include "record/files/image_catalog.h"
+#include "record/recorder.h"
 
 namespace gosym {
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "proc/maps.h"
-#include "proc/memory.h"
+#include "proc/process.h"
 #include "record/perf/sideband_record.h"
 
 namespace gosym {

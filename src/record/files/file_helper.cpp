@@ -1,10 +1,16 @@
 #include "record/files/file_helper.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
+#include <linux/nsfs.h>
+#include <linux/openat2.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,11 +19,15 @@
 #include <cstring>
 #include <vector>
 
+#include "base/file_tree.h"
 #include "base/mapped_file.h"
 #include "base/text.h"
 #include "confine/channel.h"
 #include "confine/child.h"
+#include "confine/opener.h"
 #include "confine/process_kind.h"
+#include "proc/maps.h"
+#include "proc/process.h"
 #include "raw/messages.h"
 
 namespace gosym {
@@ -463,6 +473,187 @@ Result<std::string> FileHelper::read_text(Look look, uint32_t pid) {
   if (!*file)
     return std::string();
   return read_file(file->get(), kMaxMaps);
+}
+
+namespace {
+
+// File systems whose data the kernel has in memory or reads from a disk: a read cannot hang.
+constexpr long kLocal[] = {
+    EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC, F2FS_SUPER_MAGIC,  TMPFS_MAGIC,
+    RAMFS_MAGIC,      HUGETLBFS_MAGIC, SQUASHFS_MAGIC,    ISOFS_SUPER_MAGIC, MSDOS_SUPER_MAGIC,
+    0xe0f5e1e2,   // EROFS
+    0x2fc12fc1,   // ZFS
+    0xca451a4e};  // bcachefs
+
+bool is_in_our_user_namespace(uint32_t pid) {
+  struct stat ours {};
+  struct stat theirs {};
+  return stat("/proc/self/ns/user", &ours) == 0 &&
+         stat(fmt::format("/proc/{}/ns/user", pid).c_str(), &theirs) == 0 &&
+         ours.st_ino == theirs.st_ino;
+}
+
+// A user with a user namespace of his own can mount an overlay over a file system that he
+// serves himself.
+bool is_local(const UniqueFd& file, uint32_t pid) {
+  struct statfs status {};
+  if (fstatfs(file.get(), &status) != 0)
+    return false;
+  if (status.f_type == OVERLAYFS_SUPER_MAGIC)
+    return pid == 0 || is_in_our_user_namespace(pid);
+  return std::ranges::find(kLocal, static_cast<long>(status.f_type)) != std::end(kLocal);
+}
+
+bool is_there(const std::string& path, const FileKey& key) {
+  return is_file(find_file(path), key);
+}
+
+}  // namespace
+
+Result<OpenedFile> look_at_mapped_file(const RawMapping& mapping) {
+  auto file = open_mapped_file(mapping);
+  if (!file)
+    return std::move(file).error();
+  struct stat status {};
+  if (fstat(file->get(), &status) != 0)
+    return system_error("cannot be read", errno);
+  if (!may_be_code(*file))
+    return Error("neither code, nor may others than its owner read it");
+  OpenedFile opened = {.file = {},
+                       .is_local = is_local(*file, mapping.pid),
+                       .device = status.st_dev,
+                       .inode = status.st_ino,
+                       .size = static_cast<uint64_t>(status.st_size),
+                       .mtime_ns = mtime_ns(status),
+                       .is_at_path = false,
+                       .contents = {}};
+  opened.is_at_path = status.st_nlink > 0 && is_there(mapping.path, key_of(*file));
+  opened.file = *std::move(file);
+  return opened;
+}
+
+UniqueFd look_for_file(const std::string& path, const FileKey& key) {
+  UniqueFd found = find_file(path);
+  if (!is_file(found, key) || !is_local(found, 0))
+    return {};
+  auto file = open_found(found);
+  return file && may_be_code(*file) ? *std::move(file) : UniqueFd();
+}
+
+bool is_named_as_perf_map(std::string_view path) {
+  constexpr std::string_view kBegin = "perf-";
+  constexpr std::string_view kEnd = ".map";
+  std::string_view name = path.substr(path.rfind('/') + 1);
+  if (!name.starts_with(kBegin) || !name.ends_with(kEnd))
+    return false;
+  size_t size = name.size() - std::min(name.size(), kBegin.size() + kEnd.size());
+  return size > 0 && parse_decimal(name.substr(kBegin.size(), size)).has_value();
+}
+
+UniqueFd look_at_perf_map(const UniqueFd& found) {
+  struct stat status {};
+  if (fstat(found.get(), &status) != 0 || !S_ISREG(status.st_mode) || !is_local(found, 0) ||
+      !is_named_as_perf_map(real_path(found, "")))
+    return {};
+  auto file = open_found(found);
+  return file ? *std::move(file) : UniqueFd();
+}
+
+UniqueFd look_for_tmp(uint32_t pid) {
+  UniqueFd found = find_below(find_root_of(pid), "/tmp");
+  return found && is_local(found, pid) ? std::move(found) : UniqueFd();
+}
+
+UniqueFd look_for_mount_owner(uint32_t pid) {
+  UniqueFd mounts(open(fmt::format("/proc/{}/ns/mnt", pid).c_str(), O_RDONLY | O_CLOEXEC));
+  return UniqueFd(mounts ? ioctl(mounts.get(), NS_GET_USERNS) : -1);
+}
+
+Result<std::string> look_at_maps(uint32_t pid) {
+  return proc::maps_text_of(pid);
+}
+
+Result<std::string> look_at_smaps(uint32_t pid) {
+  return proc::smaps_text_of(pid);
+}
+
+UniqueFd find_root_of(uint32_t pid) {
+  return UniqueFd(
+      open(fmt::format("/proc/{}/root", pid).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+}
+
+UniqueFd find_in(const UniqueFd& directory, const std::string& name) {
+  open_how how{};
+  how.flags = O_PATH | O_CLOEXEC | O_NOFOLLOW;
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_XDEV;
+  return UniqueFd(
+      static_cast<int>(syscall(SYS_openat2, directory.get(), name.c_str(), &how, sizeof(how))));
+}
+
+Result<UniqueFd> open_found(const UniqueFd& found) {
+  auto file = reopen(found);
+  if (!file)
+    return std::move(file).error().context("cannot be opened");
+  return file;
+}
+
+namespace {
+
+bool is_regular(const UniqueFd& found) {
+  struct stat status {};
+  return found && fstat(found.get(), &status) == 0 && S_ISREG(status.st_mode);
+}
+
+// For the kernel it is a file, and may hold a copy of the code that is looked for.
+bool is_huge_memory(const UniqueFd& found) {
+  struct statfs status {};
+  return fstatfs(found.get(), &status) == 0 && status.f_type == HUGETLBFS_MAGIC;
+}
+
+}  // namespace
+
+bool is_file(const UniqueFd& found, const FileKey& key) {
+  FileKey known = key_of(found);
+  return is_regular(found) && known.device == key.device && known.inode == key.inode;
+}
+
+FileKey key_of(const UniqueFd& file) {
+  struct stat status {};
+  if (fstat(file.get(), &status) != 0)
+    return {};
+  return {.device = status.st_dev, .inode = status.st_ino};
+}
+
+bool strip_deleted(std::string& path) {
+  constexpr std::string_view kMark = " (deleted)";
+  if (!path.ends_with(kMark))
+    return false;
+  path.resize(path.size() - kMark.size());
+  return true;
+}
+
+Result<UniqueFd> open_mapped_file(const RawMapping& mapping) {
+  UniqueFd found = find_file(fmt::format("/proc/{}/map_files/{:x}-{:x}", mapping.pid,
+                                         mapping.start, mapping.start + mapping.length));
+  if (is_regular(found) && !is_huge_memory(found))
+    return open_found(found);
+  found = find_file(fmt::format("/proc/{}/exe", mapping.pid));
+  if (is_file(found, mapping.file))
+    return open_found(found);
+
+  std::string path = mapping.path;
+  if (UniqueFd root = find_root_of(mapping.pid))
+    found = find_below(root, path);
+  if (!is_file(found, mapping.file))
+    found = find_file(path);
+  int cause = errno;
+  if (!is_file(found, mapping.file) && strip_deleted(path))
+    return Error("deleted, and gosym cannot open it");
+  if (!found)
+    return system_error("cannot be found", cause);
+  if (!is_file(found, mapping.file))
+    return Error("another file has its path now");
+  return open_found(found);
 }
 
 }  // namespace gosym

@@ -1,15 +1,20 @@
 #include "record/files/image_catalog.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/mapped_file.h"
+#include "elf/image.h"
+#include "go/build_info.h"
+#include "go/goroutine_layout.h"
 #include "record/files/file_helper.h"
-#include "record/files/image_file.h"
 
 namespace gosym {
 
@@ -142,6 +147,192 @@ MapEvent event_of(RawMapping mapping, ImageId image) {
 
 std::vector<RecordedImage> ImageCatalog::take_new() {
   return std::exchange(new_, {});
+}
+
+namespace {
+
+void describe(const elf::Image& parsed, RecordedImage& image) {
+  elf::BuildIds ids = elf::build_ids(parsed);
+  image.gnu_build_id = std::move(ids.gnu);
+  image.go_build_id = std::move(ids.go);
+  image.segments = load_segments(parsed);
+}
+
+Result<> read_contents(int file, FileContents& contents) {
+  auto copy = SparseCopy::open(file);
+  if (!copy)
+    return std::move(copy).error();
+  auto image = copy->read_image();
+  if (!image)
+    return std::move(image).error();
+  describe(*image, contents.image);
+  contents.go_program = read_go_program(*copy, *image);
+  return Ok{};
+}
+
+}  // namespace
+
+FileContents read_contents(const UniqueFd& file, const struct stat& status) {
+  FileContents contents;
+  contents.image.device = status.st_dev;
+  contents.image.inode = status.st_ino;
+  contents.image.size = static_cast<uint64_t>(status.st_size);
+  contents.image.mtime_ns = mtime_ns(status);
+  if (auto done = read_contents(file.get(), contents); !done)
+    contents.image.problem = done.error().message();
+  return contents;
+}
+
+std::vector<LoadSegment> load_segments(const elf::Image& image) {
+  std::vector<LoadSegment> segments;
+  for (const elf::Segment& segment : image.segments)
+    if (segment.type == PT_LOAD)
+      segments.push_back({.file_offset = segment.offset,
+                          .file_size = segment.file_size,
+                          .address = to_integer(segment.address),
+                          .memory_size = segment.memory_size,
+                          .flags = segment.flags});
+  return segments;
+}
+
+namespace {
+
+// Code of a program is read in such pieces, and up to kMaxCode bytes in all. The runtime comes
+// early in it, behind what C code there is.
+constexpr uint64_t kPieceSize = 256 << 10;
+constexpr uint64_t kMaxCode = 64 << 20;
+
+std::optional<std::string> read_version(SparseCopy& copy, const elf::Image& image) {
+  for (int i = 0; i < go::kVersionRounds; i++)
+    for (const elf::FileExtent& extent : go::version_extents(image))
+      copy.read(extent);
+  auto info = go::read_build_info(image);
+  return info ? std::optional<std::string>(info->go_version) : std::nullopt;
+}
+
+// Finds the version of a program up to Go 1.12, which has no record of it, but all of these
+// sections; and up to Go 1.3 no version at all. A program that is not of that release after all
+// has no goroutine where the sampler looks for it.
+std::optional<std::string> find_version(SparseCopy& copy, const elf::Image& image) {
+  for (const char* name : {".gopclntab", ".rodata", ".noptrdata", ".data"}) {
+    const elf::Section* section = image.find_section(name);
+    if (!section)
+      return std::nullopt;
+    if (section->name != ".gopclntab")
+      copy.read({.offset = section->offset, .size = section->size});
+  }
+  auto version = go::find_runtime_version(image);
+  return std::string(version.value_or(go::kVersionWithSegments));
+}
+
+std::optional<go::GoroutinePointer> find_pointer(const SparseCopy& copy,
+                                                 const elf::Segment& code, uint64_t& left) {
+  std::vector<std::byte> buffer(kPieceSize);
+  uint64_t step = kPieceSize - go::kGoroutinePointerCode;
+  uint64_t size = std::min(code.file_size, left);
+  left -= size;
+  for (uint64_t offset = 0; offset < size; offset += step) {
+    Bytes piece = copy.look({.offset = code.offset + offset, .size = size - offset}, buffer);
+    auto address = ImageAddress{to_integer(code.address) + offset};
+    if (auto found = go::find_goroutine_pointer(piece, address))
+      return found;
+    if (piece.size() < std::min(kPieceSize, size - offset))
+      break;  // the file ends here
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<GoProgram> read_go_program(SparseCopy& copy, const elf::Image& image) {
+  if (image.machine != EM_X86_64 || image.pointer_size != 8)
+    return std::nullopt;
+  bool may_have_record = image.sections.empty() || image.find_section(".go.buildinfo");
+  auto version = may_have_record ? read_version(copy, image) : find_version(copy, image);
+  if (!version)
+    return std::nullopt;
+  uint64_t left = kMaxCode;
+  for (const elf::Segment& segment : image.segments) {
+    if (segment.type != PT_LOAD || (segment.flags & PF_X) == 0)
+      continue;
+    auto pointer = find_pointer(copy, segment, left);
+    if (!pointer)
+      continue;
+    GoProgram program = {*version, go::runtime_layout(*version), pointer->offset, std::nullopt};
+    if (pointer->offset_at)
+      program.offset_at =
+          to_integer(*pointer->offset_at) - to_integer(segment.address) + segment.offset;
+    return program;
+  }
+  return std::nullopt;
+}
+
+namespace {
+
+constexpr uint64_t kMaxRead = 8 << 20;
+
+// In all: tables of sections as large as they can be, with as many bytes of names and notes.
+constexpr uint64_t kMaxTotal = 16 << 20;
+
+// The ELF header, as a rule with the program headers and the notes behind it.
+constexpr uint64_t kUsualHeaders = 4096;
+
+}  // namespace
+
+Result<SparseCopy> SparseCopy::open(int fd) {
+  struct stat status {};
+  if (fstat(fd, &status) != 0)
+    return system_error("cannot be read", errno);
+  if (!S_ISREG(status.st_mode))
+    return Error("not a regular file");
+  auto size = static_cast<size_t>(status.st_size);
+  if (size == 0)
+    return Error("empty");
+  void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED)
+    return system_error("cannot be read", errno);
+  return SparseCopy(fd, static_cast<std::byte*>(memory), size, kMaxTotal);
+}
+
+SparseCopy::SparseCopy(SparseCopy&& other) noexcept
+    : fd_(other.fd_),
+      memory_(std::exchange(other.memory_, nullptr)),
+      size_(other.size_),
+      left_(other.left_) {}
+
+SparseCopy::~SparseCopy() {
+  if (memory_)
+    munmap(memory_, size_);
+}
+
+void SparseCopy::read(elf::FileExtent extent) {
+  if (extent.offset >= size_ || extent.size > kMaxRead)
+    return;
+  uint64_t size = std::min<uint64_t>(extent.size, size_ - extent.offset);
+  if (size > left_)
+    return;
+  left_ -= size;
+  // The rest stays zero if the file was cut short meanwhile.
+  read_at(fd_, extent.offset, {memory_ + extent.offset, size});
+}
+
+Bytes SparseCopy::look(elf::FileExtent extent, std::span<std::byte> buffer) const {
+  return buffer.first(read_at(fd_, extent.offset,
+                              buffer.first(std::min<uint64_t>(extent.size, buffer.size()))));
+}
+
+Result<elf::Image> SparseCopy::read_image() {
+  read({.offset = 0, .size = kUsualHeaders});
+  // The second time, where the names of sections lie is known.
+  for (int i = 0; i < 2; i++)
+    for (const elf::FileExtent& table : elf::header_tables(bytes()))
+      read(table);
+  auto image = elf::parse(bytes());
+  if (image)
+    for (const elf::FileExtent& notes : elf::note_extents(*image))
+      read(notes);
+  return image;
 }
 
 }  // namespace gosym

@@ -11,9 +11,8 @@
 #include "base/text.h"
 #include "proc/perf_map.h"
 #include "proc/process.h"
-#include "raw/format.h"
+#include "raw/messages.h"
 #include "record/files/file_helper.h"
-#include "record/files/found_file.h"
 
 namespace gosym {
 

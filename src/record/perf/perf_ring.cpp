@@ -1,12 +1,16 @@
 #include "record/perf/perf_ring.h"
 
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cassert>
 #include <cerrno>
+#include <ctime>
 
+#include "base/exit_status.h"
+#include "proc/process.h"
 #include "record/perf/sideband_record.h"
 #include "record/rights.h"
 
@@ -80,6 +84,92 @@ std::optional<Bytes> PerfRing::next() {
 
 void PerfRing::consume() {
   std::atomic_ref<__u64>(control().data_tail).store(head_, std::memory_order_release);
+}
+
+bool is_missing_event(int cause) {
+  return cause == ENOENT || cause == EOPNOTSUPP || cause == ENODEV;
+}
+
+Result<std::vector<EventType>> choose_events(const SamplerOptions& options) {
+  std::vector<EventType> events = options.events;
+  if (events.empty())
+    events.emplace_back();
+  for (EventType& event : events) {
+    if (event.source != EventSource::kPerf)
+      continue;
+    bool is_default = event.name.empty();
+    if (is_default)
+      event = cycles();
+    if (open_perf_event(sampling_event(event, options), proc::online_cpus().front()))
+      continue;
+    if (!is_missing_event(errno))
+      return denied_or_failed(fmt::format("cannot open a {} event", event.name), errno);
+    if (!is_default)
+      return errorf("this machine cannot count {}", event.name)
+          .with_hint("virtual machines often lack hardware counters: use -e cpu-clock");
+    event = cpu_clock();
+  }
+  return events;
+}
+
+perf_event_attr timed_event(const EventType& event) {
+  perf_event_attr attr{};
+  attr.size = sizeof(attr);
+  attr.type = event.type;
+  attr.config = event.config;
+  attr.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_IDENTIFIER;
+  attr.sample_id_all = 1;
+  attr.use_clockid = 1;
+  attr.clockid = CLOCK_MONOTONIC;
+  return attr;
+}
+
+void tell_of_processes(perf_event_attr& attr) {
+  attr.mmap = 1;
+  attr.mmap2 = 1;
+  attr.comm = 1;
+  attr.comm_exec = 1;
+  attr.task = 1;
+}
+
+perf_event_attr sampling_event(const EventType& event, const SamplerOptions& options) {
+  perf_event_attr attr = timed_event(event);
+  RecordedEvent rate = to_recorded(event, options);
+  attr.freq = rate.period == 0;
+  attr.sample_freq = rate.period == 0 ? rate.frequency : rate.period;
+  attr.disabled = 1;
+  attr.exclude_idle = event.goes_on_idle;
+  attr.exclude_user = !options.has_user;
+  attr.exclude_kernel = !options.has_kernel;
+  return attr;
+}
+
+// A tick counts nanoseconds, the unit in which the kernel counts its clocks.
+uint64_t tick_of(const EventType& event, const SamplerOptions& options) {
+  bool is_clock =
+      event.type == PERF_TYPE_SOFTWARE &&
+      (event.config == PERF_COUNT_SW_CPU_CLOCK || event.config == PERF_COUNT_SW_TASK_CLOCK);
+  if (!is_clock)
+    return 0;
+  RecordedEvent rate = to_recorded(event, options);
+  return rate.period != 0 ? rate.period : 1'000'000'000 / rate.frequency;
+}
+
+RecordedEvent to_recorded(const EventType& event, const SamplerOptions& options) {
+  if (event.source == EventSource::kOffCpu)
+    return {event.name, 0, event.period, std::string(kNanoseconds)};
+  if (event.source == EventSource::kGoroutines)
+    return {event.name, event.frequency, 0, std::string(kNanoseconds)};
+  if (event.frequency != 0 || event.period != 0)
+    return {event.name, event.frequency, event.period};
+  return {event.name, options.period == 0 ? options.frequency : 0, options.period};
+}
+
+UniqueFd open_perf_event(perf_event_attr attr, uint32_t cpu, pid_t thread,
+                         unsigned long flags) {
+  return UniqueFd(
+      static_cast<int>(syscall(SYS_perf_event_open, &attr, thread, static_cast<int>(cpu), -1,
+                               flags | PERF_FLAG_FD_CLOEXEC)));
 }
 
 }  // namespace gosym

@@ -8,10 +8,8 @@
 #include <cerrno>
 #include <iterator>
 
-#include "proc/cpus.h"
 #include "proc/process.h"
 #include "record/keeper.h"
-#include "record/perf/perf_event.h"
 #include "record/perf/perf_ring.h"
 #include "record/rights.h"
 

@@ -11,7 +11,7 @@
 #include "elf/calls.h"
 #include "go/module.h"
 #include "go/unwind_rule.h"
-#include "record/files/file_contents.h"
+#include "record/files/image_catalog.h"
 
 namespace gosym {
 
