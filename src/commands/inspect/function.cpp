@@ -422,18 +422,18 @@ void add_inlined(const go::Module& module, const go::Function& function, Functio
   for (const auto& [index, call] : tree)
     callees.emplace(caller_of(tree, indices, module.table, index), index);
 
-  struct Place {
+  struct Pending {
     uint32_t index = 0;
     int depth = 0;
   };
-  std::vector<Place> pending;  // the next one last
+  std::vector<Pending> pending;  // the next one last
   auto descend = [&](std::optional<uint32_t> caller, int depth) {
     auto [first, last] = callees.equal_range(caller);
     while (last != first)
       pending.push_back({(--last)->second, depth});
   };
   for (descend(std::nullopt, 0); !pending.empty();) {
-    Place place = pending.back();
+    Pending place = pending.back();
     pending.pop_back();
     view.inlined.push_back(view_call(module, function, positions, tree.at(place.index)));
     view.inlined.back().index = place.index;
