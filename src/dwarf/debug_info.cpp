@@ -780,14 +780,14 @@ char* Scopes::read_children(DieWalk walk, Dwarf_Die parent, bool is_deep, int de
 }
 
 const Scopes::Children& Scopes::children_of(Budget& left, void* parent) {
-  static const Children kNone;
+  static const Children none;
   if (children_.empty())
     is_whole_ = !notes_siblings(unit_, left);
   if (!children_.contains(parent) && (!is_whole_ || children_.empty()))
     read_children(walk_unit(unit_, left), die_at(is_whole_ ? unit_.addr : parent), is_whole_,
                   0);
   auto known = children_.find(parent);
-  return known == children_.end() ? kNone : known->second;
+  return known == children_.end() ? none : known->second;
 }
 
 // None if it is not below scopes and blocks only.
