@@ -718,8 +718,8 @@ bool is_type(int tag) {
   return tag == DW_TAG_class_type || tag == DW_TAG_structure_type || tag == DW_TAG_union_type;
 }
 
-// Whether a scope, a function, or a type that is counted may be in the DIE or be it. Types
-// that are only declared are most of the others.
+// True if the DIE may be or hold a scope, a function, or a type that is counted. Types that are
+// only declared are most of the others.
 bool may_be_scope(Dwarf_Die& die) {
   int tag = dwarf_tag(&die);
   if (tag == DW_TAG_subprogram)
@@ -729,7 +729,7 @@ bool may_be_scope(Dwarf_Die& die) {
   return is_type(tag) && (dwarf_haschildren(&die) > 0 || dwarf_diename(&die) == nullptr);
 }
 
-// Of the first DIE of the unit that has children.
+// True if the first DIE of the unit that has children notes its sibling.
 bool notes_siblings(Dwarf_Die unit, Budget& left) {
   Dwarf_Die child;
   if (dwarf_child(&unit, &child) != 0)
@@ -818,7 +818,7 @@ size_t Scopes::enter(Budget& left, Dwarf_Die die, Place place, int hops) {
   return scope;
 }
 
-// Of a function that is defined outside its class, after it.
+// Finds the scope of the declaration of a function that is defined outside its class, after it.
 std::optional<size_t> Scopes::scope_of_declaration(Budget& left, Dwarf_Die& die, int hops) {
   Dwarf_Attribute attribute;
   Dwarf_Die declaration;
@@ -854,7 +854,7 @@ bool Scopes::is_lambda(Budget& left, void* type) {
   });
 }
 
-// Of a function that is defined outside its class, those of its declaration are first.
+// Types of the declaration come first if a function is defined outside its class.
 void Scopes::number_types(Budget& left, void* around, size_t scope) {
   for (void* parent : {scopes_[scope].maker, around})
     if (numbered_.try_emplace(parent).second)

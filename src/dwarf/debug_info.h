@@ -155,7 +155,7 @@ struct Budget {
 // Trees of DIEs are as deep as blocks are nested in the source. Compilers stop at 256 brackets.
 inline constexpr int kMaxDepth = 512;
 
-// Of a name, no more than shows that it is too long: strings may be as long as files.
+// Keeps no more of a name than shows that it is too long: strings may be as long as files.
 inline std::string start_of(const char* name) {
   return {name, strnlen(name, kMaxNameSize + 1)};
 }
@@ -193,7 +193,7 @@ void for_each_range(const RangeSource* source, Dwarf_Die& die, uint64_t& left, V
 // A way through the DIEs of one unit.
 struct DieWalk {
   Budget& left;
-  // Where the unit ends; null if that is not known. Then no way is cut short.
+  // End of the unit; null if that is not known. Then no way is cut short.
   const char* unit_end = nullptr;
 };
 

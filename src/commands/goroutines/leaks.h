@@ -43,7 +43,7 @@ private:
     const PlaceHistory* history;
     const Place* place;
   };
-  // Those that leak stand first.
+  // Places that leak stand first.
   std::vector<Found> find() const;
   static bool has_leaks(const std::vector<Found>& found);
   uint32_t place_of(const NamedGoroutines& named, const Goroutine& goroutine, bool has_system);

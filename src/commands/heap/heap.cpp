@@ -1,9 +1,7 @@
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <map>
 #include <memory>
-#include <thread>
 
 #include "base/clock.h"
 #include "base/exit_status.h"
