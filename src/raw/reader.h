@@ -55,7 +55,7 @@ struct Recording {
   uint64_t realtime_ns = 0;
   RecordingInfo info;
   std::vector<RecordedImage> images;
-  // Those that the samples need in the order of the file, not of time.
+  // Events that the samples need, in the order of the file, not of time.
   std::vector<Event> events;
   std::string kernel_symbols;  // lines of /proc/kallsyms; empty: not recorded
   std::string vdso;            // the vdso's ELF image; empty: not recorded

@@ -105,8 +105,8 @@ std::vector<LeakFinder::Found> LeakFinder::find() const {
       told.insert(places_[i].birth);
     found.push_back({growth, &history, &places_[i]});
   }
-  // Goroutines of one birth leak as well if they are never seen at one place for long. A birth without
-  // a place has only run; and growth that is no leak is told by place.
+  // Goroutines of one birth leak as well if they are never seen at one place for long. A birth
+  // without a place has only run; and growth that is no leak is told by place.
   for (size_t i = 0; i < births_.size(); i++) {
     const PlaceHistory& history = by_birth_.places()[i];
     if (births_[i] && !told.contains(i) && !places_[*births_[i]].stack.empty() &&
