@@ -64,7 +64,7 @@ public:
   // nor the end of the section in between; of several at one place that of find(). It is a
   // guess: whether the code belongs to it, nobody tells. The symbols that a program exports
   // leave most of its functions out, so a label among these also ends where its code seems to
-  // (padding.h); and so does one of the object that the compiler puts before the program, whose
+  // (calls.h); and so does one of the object that the compiler puts before the program, whose
   // own symbols may be gone.
   std::optional<Symbol> guess(ImageAddress address) const;
 

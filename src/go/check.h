@@ -39,8 +39,7 @@ struct CheckReport {
   bool is_whole() const;
 };
 
-// Looks at all of a table: functab here, functions in check_function.h, what the whole program
-// shares in check_tables.h. What is said to hold was found to do so in programs of Go 1.3 to
+// Looks at all of a table: functab, functions, and what the whole program shares. What is said to hold was found to do so in programs of Go 1.3 to
 // 1.27, on all machines.
 CheckReport check_module(const Module& module);
 

@@ -103,7 +103,7 @@ inline constexpr uint32_t kScanned = 0x1000;
 // The word of Go's tracebacks: "runnable"; empty for a value that is no status.
 std::string_view to_string(GoroutineStatus status);
 
-// Offsets of further fields of a g (runtime_layout.h), which tell where a goroutine waits:
+// Offsets of further fields of a g (above), which tell where a goroutine waits:
 //
 //   status         u32
 //   wait_since     i64: CLOCK_MONOTONIC in nanoseconds when the collector first saw it wait
@@ -149,7 +149,7 @@ std::optional<GoroutineLayout> goroutine_layout(std::string_view go_version);
 GoroutineLayout newest_goroutine_layout();
 
 // Places where runtime.allgs may lie, the slice of all goroutines that a program ever had at a
-// time: three words, the address of an array of pointers to g (runtime_layout.h), its length
+// time: three words, the address of an array of pointers to g (above), its length
 // and its capacity. Goroutines that have ended stay in it, to be used again.
 //
 // runtime.allgadd reads and writes all three words of this one, each by an instruction that
@@ -162,7 +162,7 @@ std::vector<ImageAddress> find_allgs(const Module& module);
 // Searches the code of runtime.allgadd, which lies at `address`.
 std::vector<ImageAddress> find_allgs(uint16_t machine, Bytes code, ImageAddress address);
 
-// Place where each thread of a program keeps a pointer to its g (runtime_layout.h) on x86-64:
+// Place where each thread of a program keeps a pointer to its g (above) on x86-64:
 // an offset from the thread pointer, fs. The linker knows the offset in an executable; in a
 // library it is known when that is loaded, and the dynamic linker writes it to a word.
 struct GoroutinePointer {

@@ -41,7 +41,7 @@ struct Goroutine {
   uint32_t thread = 0;          // the id of that thread; 0: unknown
   uint64_t created_at = 0;      // return address of the go statement; 0: not known
   uint64_t start = 0;           // the function that it began with
-  uint64_t labels = 0;          // labels of runtime/pprof (runtime_layout.h); 0: none
+  uint64_t labels = 0;          // labels of runtime/pprof (goroutine_layout.h); 0: none
   GoroutineStack stack_state{};
   // Addresses of calls, innermost first: one less than a return address.
   uint32_t stack = 0;  // number in Goroutines::stacks

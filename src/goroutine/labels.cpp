@@ -149,7 +149,7 @@ private:
   Result<> read_buckets(const std::vector<LabelPlace>& buckets, std::vector<LabelPlace>& next) {
     return read_all(buckets, [&](const LabelPlace& place, Bytes bucket) {
       constexpr uint64_t kSlots = 8;
-      // Smaller values mark slots that are empty (runtime_layout.h).
+      // Smaller values mark slots that are empty (goroutine_layout.h).
       constexpr uint8_t kLeastUsed = 5;
       for (uint64_t slot = 0; slot < kSlots; slot++)
         if (load<uint8_t>(bucket, slot).value_or(0) >= kLeastUsed)
