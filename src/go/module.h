@@ -17,7 +17,7 @@ enum class TextBase : uint8_t {
   kAbsolute,    // not needed: pcs are addresses
   kModuleData,  // the runtime's own record
   kHeader,      // the header of the table, up to Go 1.25
-  kDerived,     // above: as good as certain, but nothing in the file says it
+  kDerived,     // as good as certain, but nothing in the file says it
 };
 std::string_view to_string(TextBase base);
 

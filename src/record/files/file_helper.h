@@ -57,7 +57,7 @@ Result<std::string> look_at_maps(uint32_t pid);
 // The text of /proc/PID/smaps, likewise.
 Result<std::string> look_at_smaps(uint32_t pid);
 
-// Takes the looks of above in a process of its own (helper_process.h), one after the
+// Takes the looks above in a process of its own (helper_process.h), one after the
 // other. What takes longer than it may is an answer as well, an error or none.
 //
 // A file system that once took too long is not looked at again, and after a few nothing is that
@@ -76,7 +76,7 @@ public:
   // waited for once. Only the first few are asked for.
   void ask_ahead(const RawMapping& mapping);
 
-  // See the functions of above for all of these.
+  // See the functions above for all of these.
   Result<OpenedFile> open_mapped(const RawMapping& mapping);
   // Always a file to be read, if there is one: a copy of it, in memory, where it is not local.
   Result<UniqueFd> open_to_read(const RawMapping& mapping);
