@@ -224,11 +224,12 @@ Names by build id and offset in the file: from the binary, from an index of it, 
   C+0x1 ?? (no code at this offset)
   $ gosym resolve --json --store store $(cat place) | sed "s/$(cat go-id)/ID/"
   {"build_id":"ID","offset":"0x82660","image_address":"0x482660","frames":[{"function":"main.main","file":"demo/main.go","line":33,"inlined":false,"source":"gsym"}]}
-  $ printf 'a\n  %s\n  0123456789abcdef01+0x1 7\n' $(cat place) | gosym resolve -s --filter --store store 2>&1
-  gosym: warning: build id 0123456789abcdef01: no file of this build id
+  $ printf 'a\n  %s\n  0123456789abcdef01+0x1 7\n' $(cat place) | gosym resolve -s --filter --store store 2>warning
+  > cat warning
   a
     main.main main.go:33
     0123456789abcdef01+0x1 7
+  gosym: warning: build id 0123456789abcdef01: no file of this build id
   $ echo rubbish | gosym resolve --build-ids demo-stripped
   gosym: error: standard input, line 1: 'rubbish' is not a build id with an offset, BUILDID+0xOFFSET
   [1]
