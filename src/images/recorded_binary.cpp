@@ -68,6 +68,19 @@ RecordedBinary refuse(Unnamed unnamed, const std::string& problem) {
   return opened;
 }
 
+// A copy in a store or below a debug directory, where the file is gone from its place: stacks
+// are walked by it too. A file of debugging information alone has no code, so other segments.
+// Null if there is none.
+std::shared_ptr<Binary> stored_copy(const RecordedImage& image,
+                                    const DebugFileOptions& options) {
+  elf::BuildIds ids{.gnu = image.gnu_build_id, .go = image.go_build_id, .package = {}};
+  if (!tells_files_apart(ids))
+    return nullptr;
+  auto found = open_stored_file(elf::store_id(ids), options);
+  bool is_copy = found && *found && has_segments((*found)->binary->image(), image.segments);
+  return is_copy ? (*found)->binary : nullptr;
+}
+
 }  // namespace
 
 bool is_told_by_time(const RecordedImage& image) {
@@ -80,7 +93,11 @@ RecordedBinary open_recorded_binary(const RecordedImage& image, const DebugFileO
                                     const HeldFiles& held) {
   if (auto kept = held.find(image.id); kept != held.end())
     return check_recorded_binary(image, kept->second, /*is_held=*/true);
-  return check_recorded_binary(image, find_file(image.path, options.symfs));
+  RecordedBinary at_path = check_recorded_binary(image, find_file(image.path, options.symfs));
+  if (at_path.binary || at_path.unnamed == Unnamed::kUnidentified)
+    return at_path;
+  std::shared_ptr<Binary> copy = stored_copy(image, options);
+  return copy ? RecordedBinary{.binary = std::move(copy)} : at_path;
 }
 
 RecordedBinary check_recorded_binary(const RecordedImage& image, const UniqueFd& found,

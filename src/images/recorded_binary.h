@@ -27,7 +27,8 @@ bool is_told_by_time(const RecordedImage& image);
 
 // Opens the file at the recorded path, below --symfs if that is given, if it is the one that
 // was recorded: its build ids are equal, or, if it had none, its size and time of change. A
-// file in `held` is used instead of the one at its path.
+// file in `held` is used instead of the one at its path; where that is gone or another, a whole
+// copy in a store by build id (open_stored_file).
 RecordedBinary open_recorded_binary(const RecordedImage& image,
                                     const DebugFileOptions& options = {},
                                     const HeldFiles& held = {});

@@ -3,6 +3,7 @@
 import collections
 import contextlib
 import functools
+import hashlib
 import http.server
 import json
 import os
@@ -16,8 +17,8 @@ import threading
 import time
 import zlib
 
-from common import (GO_ENVIRONMENT, GOSYM, WORK, Skip, build_fib, call, folded, gosym, pprof_file, record, run,
-                    running)
+from common import (GO_ENVIRONMENT, GOSYM, WORK, Skip, build_demo, build_fib, call, folded, gosym, pprof_file,
+                    record, run, running)
 
 # Only tells a hang from an answer: gosym waits for 10 s.
 FOREVER = 100
@@ -156,6 +157,34 @@ def by_debug_file_alone():
         program.with_suffix(".away").rename(program)
 
 
+def by_copy_of_a_store():
+    """A copy of the program by its build id leads to callers too, where the program is gone."""
+    go_program = folder() / "demo"
+    call("strip", "-o", go_program, build_demo("debian"))  # this old Go gives it no GNU build id
+    go_program.chmod(0o755)
+    with running(go_program) as pid:
+        of_go = record("-p", pid, samples=1000)
+    go_id = call("/usr/bin/go", "tool", "buildid", go_program, env=GO_ENVIRONMENT).out.strip()
+    go_digits = hashlib.sha256(go_id.encode()).digest()[:20].hex()
+    program, recording = stripped()
+    for program, recording, digits in [(program, recording, build_id(program)), (go_program, of_go, go_digits)]:
+        at_home = folded(recording)
+        store = folder()
+        copy = store / ".build-id" / digits[:2] / digits[2:]
+        copy.parent.mkdir(parents=True)
+        shutil.copy(program, copy)
+        away = program.rename(program.with_suffix(".away"))
+        try:
+            assert folded(recording) != at_home, at_home
+            assert folded(recording, "--debug-dir", store) == at_home, folded(recording, "--debug-dir", store)
+            shutil.copy("/bin/true", program)
+            assert folded(recording, "--debug-dir", store) == at_home, folded(recording, "--debug-dir", store)
+            shutil.copy("/bin/true", copy)
+            assert folded(recording, "--debug-dir", store) != at_home, at_home
+        finally:
+            away.rename(program)
+
+
 def below_symfs():
     root, program = folder(), stripped()[0]
     copy = root / program.relative_to("/")
@@ -268,6 +297,7 @@ run([("report: names by a debug file", by_debug_file),
      ("report: files that lack names, and their packages", needs),
      ("report: the package that would name a program", package),
      ("report: names by the debug file of a program that is gone", by_debug_file_alone),
+     ("report: callers by a store's copy of a program that is gone", by_copy_of_a_store),
      ("report: files from below --symfs", below_symfs),
      ("report: a debuginfod server does not fill the disk", a_server_does_not_fill_the_disk),
      ("report: what a debuginfod server sends and is refused does not stay", what_is_refused_does_not_stay),
