@@ -24,8 +24,8 @@ void print_error(const gosym::Error& error) {
     gosym::print(stderr, "gosym: hint: {}\n", error.hint());
 }
 
-// Where a standard stream is closed, the next file that is opened would take its place and get
-// what is meant for the stream.
+// Opens standard streams that are closed: the next file that is opened would take the place of
+// one, and get what is meant for the stream.
 void open_standard_streams() {
   int fd = 0;
   while (fd >= 0 && fd <= STDERR_FILENO)

@@ -54,7 +54,7 @@ private:
   tsl::robin_map<Key, uint32_t, Hash> ids_;
 };
 
-// The same, and keeps one copy of each.
+// Numbers sequences as SequenceNumbers does, and keeps one copy of each.
 template <class T>
 class SequencePool {
 public:

@@ -22,7 +22,7 @@ inline constexpr uint32_t kMaxSteps = 4096;
 struct Selected {
   std::shared_ptr<const Profile> profile;  // of one event
   std::vector<SampleCount> samples;
-  // The same, but each stack is there once, and nobody's.
+  // `samples` merged by stack, without owners.
   std::vector<SampleCount> stacks;
   uint64_t total = 0;     // amount (Profile::amount) of them
   uint64_t recorded = 0;  // of all of the event

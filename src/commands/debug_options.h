@@ -30,8 +30,8 @@ Option symfs_option(std::string& symfs);
 // system's packages put into /etc/debuginfod; it fails if there are none. Progress is shown on
 // `stream` if that is a terminal; null: nowhere.
 Result<DebugFileOptions> find_debug_files(const DebugOptions& options, std::FILE* stream);
-// The same, and this machine's kernel, for a profile that may have been made by it, such as one
-// of perf. It has to be asked for while the process has its rights.
+// Debug files as above, and this machine's kernel, for a profile that may have been made by it,
+// such as one of perf. It has to be asked for while the process has its rights.
 Result<DebugFileOptions> find_files_of_profile(const DebugOptions& options, std::FILE* stream);
 
 // The directories that these files are looked for in.

@@ -58,7 +58,7 @@ struct RecordOptions {
   }
 };
 
-// The same, understood.
+// RecordOptions, parsed.
 struct RecordPlan {
   SamplerOptions sampler;       // its scope is without the processes of a command
   uint64_t duration_ns = 0;     // 0: no limit

@@ -43,7 +43,7 @@ struct TopOptions {
   bool keeps_wrappers = false;
 };
 
-// The same, understood.
+// TopOptions, parsed.
 struct TopPlan {
   RecordPlan record;
   uint64_t interval_ns = 0;

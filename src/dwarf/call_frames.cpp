@@ -141,7 +141,7 @@ std::optional<StackPlace> Reduction::place_of(const ColumnRule& column) const {
   return value && !value->is_loaded ? place(value->anchor, value->offset) : std::nullopt;
 }
 
-// Whether the stack pointer of the caller is the CFA. In signal frames it is said outright.
+// True if the stack pointer of the caller is the CFA. Signal frames have an explicit rule.
 bool Reduction::is_cfa(const ColumnRule& stack_pointer, const UnwindRule& rule) const {
   if (stack_pointer.kind == Kind::kUnset)
     return true;
@@ -253,7 +253,7 @@ public:
     return frame;
   }
 
-  // Where the rule of a column says that its value is.
+  // The place that the rule of a column gives for its value.
   CallerRegister locate(const ColumnRule& rule, uint64_t cfa) {
     using To = CallerRegister::Kind;
     auto at_cfa = cfa + static_cast<uint64_t>(rule.value);
@@ -281,7 +281,7 @@ public:
   }
 
 private:
-  // The same, that knows the numbers of the registers that are no general ones.
+  // A machine state that also knows the column numbers of pc, stack and frame pointer.
   class State : public MachineState {
   public:
     State(const FrameColumns& columns, ImageAddress address, MachineState& machine)

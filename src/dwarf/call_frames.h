@@ -31,14 +31,14 @@ public:
   std::optional<elf::AddressRange> function_at(ImageAddress address) const;
   std::vector<elf::AddressRange> functions() const;
 
-  // As FrameTable has it, for all there is.
+  // FrameTable::is_one_piece() over all tables.
   bool is_one_piece(ImageAddress begin, ImageAddress address) const;
 
-  // Where the caller is found by a rule that has to be evaluated; `state` is that of the
-  // function at the address. None if it takes what is not known.
+  // The caller, by a rule that has to be evaluated in `state`, that of the function at the
+  // address. None if the rule needs a register or a word that is not known.
   std::optional<CallerFrame> evaluate(ImageAddress address, MachineState& state) const;
 
-  // Where a general register of the caller is: what the rules do not mention is unchanged.
+  // The place of a general register of the caller. A register without a rule is unchanged.
   // `cfa` is that of the function.
   CallerRegister caller_register(ImageAddress address, uint64_t number, uint64_t cfa,
                                  MachineState& state) const;

@@ -19,10 +19,10 @@ namespace gosym::dwarf {
 
 namespace {
 
-// What may be kept of the units that were read. A unit of C++ takes a few megabytes.
+// Memory for the units that were read. A unit of C++ takes a few megabytes.
 constexpr uint64_t kMaxKept = 96 << 20;
-// What the names and paths may take: many times those of the largest programs. Any number of
-// them may lie over one another.
+// Memory for names and paths: many times those of the largest programs. A limit is needed
+// because a damaged file may have any number of texts that overlap.
 constexpr uint64_t kMaxTexts = 512 << 20;
 // Memory that libdw takes for one more file, about, in bytes.
 constexpr uint64_t kPackagedSize = 16 << 10;
@@ -43,7 +43,7 @@ Budget budget_for(uint64_t size) {
   return {.die_bytes = 64 * size, .ranges = 4 * size, .line_bytes = 4 * size};
 }
 
-// Where a function is first described: that is in its scope.
+// The first declaration of a function, the one that lies in its scope.
 Dwarf_Die declaration_of(Dwarf_Die function) {
   // An inlined call names the function to be inlined, and that its declaration in a class.
   constexpr int kMaxHops = 4;
@@ -75,7 +75,7 @@ struct DebugInfo::Session {
   Dwarf* dwarf = nullptr;
   Dwarf* alternate = nullptr;
   tsl::robin_map<Dwarf_Off, std::unique_ptr<Unit>> units;
-  // Of this file by offset, and of those that units were split off to. Null if damaged.
+  // By file (this one, or one that units were split off to) and offset. Null if damaged.
   std::map<std::pair<Dwarf*, Dwarf_Word>, std::unique_ptr<LineTable>> line_tables;
   tsl::robin_map<Dwarf_CU*, Scopes> scopes;
   // By the number of a file, of each unit that functions are declared in.
@@ -353,8 +353,8 @@ std::unique_ptr<Unit> DebugInfo::read_unit(CodeUnit& code) {
   if (const char* directory = text_of(own, DW_AT_comp_dir))
     unit->directory = directory;
   unit->functions = read_functions(die, unit->ranges, session_->left);
-  // What the linker has discarded keeps its description, mostly at address 0: it covers what
-  // really lies there.
+  // A function that the linker has discarded keeps its DIE, mostly at address 0, where it would
+  // cover the code that lies there.
   std::erase_if(unit->functions, [this](const auto& part) { return !is_code(part.begin); });
   session_->kept += unit->functions.size() * sizeof(Unit::Function);
 
@@ -593,7 +593,7 @@ struct FunctionReader {
   const RangeSource* ranges;
   std::vector<Unit::Function> functions{};
 
-  // As for_each_child(), which it is for all that is below `parent`.
+  // Reads all that is below `parent`. Returns what for_each_child() does.
   char* read(Dwarf_Die parent, int depth, bool enters_types) {
     if (depth == kMaxDepth)
       return nullptr;
@@ -757,7 +757,8 @@ Dwarf_Die Scopes::die_at(void* address) const {
   return die;
 }
 
-// As for_each_child(), which it is if `is_deep`: for all that is below `parent`.
+// Reads the children of `parent`; with `is_deep` all that is below it. Returns what
+// for_each_child() does.
 char* Scopes::read_children(DieWalk walk, Dwarf_Die parent, bool is_deep, int depth) {
   if (depth == kMaxDepth || !children_.try_emplace(parent.addr).second)
     return nullptr;

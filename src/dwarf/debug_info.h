@@ -67,10 +67,10 @@ public:
   Position find_position(ImageAddress address);
   // Appends where within [begin, end) the answers of both may change.
   void add_edges(uint64_t begin, uint64_t end, std::vector<uint64_t>& edges);
-  // Whether units were split off to other files, there or not.
+  // True if units were split off to other files (.dwo), found or not.
   bool has_split_units() const { return split_units_ > 0; }
-  // Whether some of it was not read any more, because it is nested or shared so much that to
-  // read it would take far longer than its size explains.
+  // True if reading was given up: DIEs are nested or shared so much that it would take far
+  // longer than the size explains.
   bool has_given_up() const;
 
 private:
@@ -145,7 +145,7 @@ private:
 // Ways through the entries (DIEs) of debugging information that bear what strangers write
 // there.
 
-// How much of the debugging information of a file may still be looked at.
+// The amount of debugging information of a file that may still be read.
 struct Budget {
   uint64_t die_bytes = 0;
   uint64_t ranges = 0;
@@ -166,7 +166,7 @@ public:
   using Visitor = std::function<void(uint64_t begin, uint64_t end)>;
   virtual ~RangeSource() = default;
   virtual bool has_list(Dwarf_Die& die) const = 0;
-  // As for_each_range().
+  // Calls `visit` for each range, as for_each_range() does.
   virtual void visit_list(Dwarf_Die& die, uint64_t& left, const Visitor& visit) const = 0;
 };
 
@@ -279,9 +279,9 @@ struct Unit {
   // Reads the range lists if the unit is from a package; else null.
   const RangeSource* ranges = nullptr;
   bool lacks_split = false;  // what was split off is not there
-  // Of the functions that were asked for.
+  // Inlined calls, by DIE, of the functions that were asked for.
   tsl::robin_map<void*, std::vector<InlinedCall>> inlined;
-  // Made of the numbers of `files` and `lines` when they were asked for.
+  // Paths of call sites that were asked for, made from the numbers of `files` and `lines`.
   tsl::robin_map<uint64_t, std::string_view> call_paths;
   tsl::robin_map<uint64_t, std::string_view> line_paths;
 
@@ -311,16 +311,16 @@ void add_calls_at(uint64_t address, const std::vector<Unit::InlinedCall>& inline
 // whole, once.
 class Scopes {
 public:
-  // Of nothing.
+  // Scopes without a unit: each prefix is empty.
   Scopes() = default;
   explicit Scopes(Dwarf_Die unit);
 
-  // What is before the name of a function: "app::(anonymous namespace)::Box<int>::". Empty if
-  // it is in no scope, or has a linker's name that can be read. g++ gives lambdas no name: the
-  // first one in main() is "main::{lambda#1}::", as c++filt would say without its parameters.
-  // What is read is taken from `left`.
+  // The scopes before the name of a function: "app::(anonymous namespace)::Box<int>::". Empty
+  // if it is in no scope, or has a linker's name that can be read. g++ gives lambdas no name:
+  // the first one in main() is "main::{lambda#1}::", as c++filt has it without parameters.
+  // The bytes that are read are taken from `left`.
   std::string prefix_of(Dwarf_Die function, Budget& left);
-  // What it takes in memory, about.
+  // Bytes of memory that it takes, about.
   uint64_t memory_size() const;
 
 private:
@@ -328,7 +328,7 @@ private:
     size_t outer = 0;
     const char* name = nullptr;  // libdw owns it, but of types without a name
     void* maker = nullptr;       // the first DIE that is this scope
-    // Of a type without a name: which it is of its kind in the scope around it, from 1 on.
+    // Number of a type without a name among those of its kind in the scope around it, from 1.
     uint32_t number = 0;
     uint32_t lambdas = 0;  // directly in this scope
     uint32_t unnamed_types = 0;
@@ -337,7 +337,7 @@ private:
     bool is_lambda = false;
     uint32_t number = 0;
   };
-  // Where a DIE was found.
+  // The place at which a DIE was found.
   struct Place {
     size_t scope = 0;
     void* around = nullptr;  // the DIE, not a block, that it is in

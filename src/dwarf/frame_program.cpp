@@ -267,7 +267,7 @@ std::optional<FrameValue> register_value(uint64_t column, int64_t offset,
   return std::nullopt;
 }
 
-// What pushes a value.
+// Reads an operation that pushes a value.
 std::optional<FrameValue> read_operand(uint8_t opcode, Reader& in, const FrameColumns& columns,
                                        ImageAddress address) {
   if (opcode >= DW_OP_lit0 && opcode <= DW_OP_lit31)

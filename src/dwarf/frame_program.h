@@ -32,7 +32,7 @@ namespace gosym::dwarf {
 // offsets of columns and those of the _sf instructions in units of the data alignment. Not
 // read, because no compiler writes them: 01 set_loc, and what is not listed.
 
-// Where the value is that a register had in the caller.
+// The place of the value that a register had in the caller.
 struct ColumnRule {
   enum class Kind : uint8_t {
     kUnset,
@@ -74,7 +74,7 @@ std::optional<FrameRow> find_row(const FrameEntry& entry, const FrameColumns& co
                                  ByteOrder order, ImageAddress address,
                                  uint64_t wanted = FrameColumns::kNone);
 
-// What an expression of call frame information comes to: a number; an anchor and a number of
+// The value of an expression of call frame information: a number; an anchor and a number of
 // bytes; or the word that lies there.
 struct FrameValue {
   std::optional<Anchor> anchor{};
@@ -96,7 +96,7 @@ struct FrameValue {
 std::optional<FrameValue> evaluate(Reader expression, const FrameColumns& columns,
                                    ImageAddress address, std::optional<Anchor> start);
 
-// What an expression of call frame information comes to (DWARF 5, sections 2.5 and 6.4.2):
+// Expressions of call frame information (DWARF 5, sections 2.5 and 6.4.2):
 //
 //   03 addr word      06 deref          08 const1u   09 const1s   0a const2u   0b const2s
 //   0c const4u        0d const4s        0e const8u   0f const8s   10 constu    11 consts

@@ -63,7 +63,7 @@ std::optional<uint64_t> read_encoded(Reader& in, uint8_t encoding, uint8_t point
 
 namespace {
 
-// What entries of both kinds begin with.
+// The beginning that CIE and FDE have in common.
 struct Head {
   Reader body;         // behind the id, up to the end of the entry
   uint64_t end = 0;    // offset of the next entry
@@ -187,7 +187,7 @@ FrameTable::FrameTable(const FrameSection& section) : section_(section) {
   uint64_t offset = 0;
   while (auto head = read_head(section_, offset)) {
     if (!head->is_common) {
-      // What the linker has discarded seems to lie at 0, where no code is.
+      // A function that the linker has discarded keeps its entry, at address 0.
       if (auto function = read_function(offset); function && function->begin != 0)
         places_.push_back({function->begin, offset});
     } else if (auto setup = read_setup(section_, head->body)) {

@@ -51,7 +51,7 @@ struct FrameSection {
   uint8_t pointer_size = 8;
 };
 
-// What .eh_frame_hdr has:
+// Layout of .eh_frame_hdr:
 //
 //   header  u8 version, 1
 //           u8 encodings of the address of .eh_frame, of the number of functions, of the table
@@ -90,7 +90,7 @@ struct FrameEntry {
   Bytes instructions{};
 };
 
-// Which entry an address belongs to. Borrows from the bytes of the section.
+// Finds the entry of an address. Borrows from the bytes of the section.
 //
 // All entries are read once, which takes a few milliseconds for the largest programs: so there
 // is no need to believe .eh_frame_hdr, which has them sorted. A malformed entry costs its
@@ -105,8 +105,8 @@ public:
   std::optional<FrameEntry> find(ImageAddress address) const;
   // All functions, by address; none if there is only a header.
   std::vector<FrameEntry> functions() const;
-  // Whether code from one address on can go on to another, above, as far as the functions here
-  // tell: it passes the begin and the end of none.
+  // True if no function here begins or ends between the two addresses, so that code may run
+  // from the lower one to the upper one.
   bool is_one_piece(ImageAddress begin, ImageAddress address) const;
 
 private:

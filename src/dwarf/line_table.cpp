@@ -220,7 +220,7 @@ void LineTableReader::run(Reader in) {
     else
       run_standard(in, opcode);
   }
-  // What has no end is damaged.
+  // A sequence without end_sequence is damaged: its rows are dropped.
   table_.rows_.resize(first_row_);
 }
 

@@ -80,7 +80,7 @@ public:
   // the compiler was run, `base`. What is no path is in angle brackets.
   std::string path(uint64_t file, std::string_view base) const;
 
-  // What it takes in memory, about.
+  // Bytes of memory that the table takes, about.
   uint64_t memory_size() const;
 
 private:

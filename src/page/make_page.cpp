@@ -205,7 +205,7 @@ private:
     return number;
   }
 
-  // The same; image 0 is none.
+  // Number of an image's module in the page; image 0 has none.
   uint32_t module_of(uint32_t image) {
     uint32_t& number = modules_[image];
     if (number > 0 || image == 0)

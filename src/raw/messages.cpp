@@ -345,7 +345,7 @@ bool is_sound_header(const ChunkHeader& header) {
 
 }  // namespace
 
-// As much as there is of it; valid until the next call.
+// The bytes of the range that the file has; valid until the next call.
 Bytes Chunks::part(uint64_t offset, uint64_t size) {
   constexpr uint64_t kStep = 1 << 20;
   size = std::min(size, file_.size() - std::min(offset, file_.size()));

@@ -127,7 +127,7 @@ inline constexpr uint32_t kMaxStackSize = 2048;
 // Frames that are left out of a stack: stacks of 16 GiB have no more.
 inline constexpr uint32_t kMaxMissing = 1 << 30;
 
-// What a recorder reads of a file at a time: a few milliseconds in which samples wait.
+// Bytes of a file that a recorder reads at a time: samples wait for a few milliseconds then.
 inline constexpr size_t kUsualPieceSize = 1 << 20;
 
 // Words of a stack: all of its top, and further up one for each frame that a sample has.
@@ -178,12 +178,12 @@ public:
   Chunks(const Input& file, uint64_t begin) : file_(file), offset_(begin) {}
 
   std::optional<Chunk> next();
-  // Those passed so far that belong to no good chunk.
+  // Bytes passed so far that belong to no good chunk.
   uint64_t damaged_bytes() const { return damaged_bytes_; }
-  // Where the last of the chunks would end whose header is whole and whose rest the file lacks;
+  // The end that the last chunk would have, if its header is whole and the file lacks the rest;
   // 0: there is none.
   uint64_t end_of_cut_chunk() const { return end_of_cut_chunk_; }
-  // Where the header of another recording was found among them; 0: nowhere.
+  // Offset at which the header of another recording was found; 0: none was.
   uint64_t other_recording() const { return other_recording_; }
 
 private:

@@ -24,7 +24,7 @@ namespace gosym::raw {
 
 namespace {
 
-// What else people take for a recording.
+// Other files that people take for a recording.
 constexpr std::pair<std::string_view, std::string_view> kOtherFiles[] = {
     {"PERFILE2", "a perf.data file: gosym report and diff read it"},
     {"\177ELF", "an ELF file: gosym inspect tells what is in it"},
@@ -100,7 +100,7 @@ constexpr uint64_t kFewSkipped = 100;
 
 using CountsByCpu = std::map<std::pair<uint32_t, uint32_t>, CpuCounts>;
 
-// What has been counted of an event on a CPU since the counts before.
+// The counts of an event on a CPU less those before.
 CpuCounts counted_since(CpuCounts counts, const CountsByCpu& before) {
   auto old = before.find({counts.cpu, counts.event});
   if (old == before.end())
@@ -171,7 +171,7 @@ Result<> add_payload(ChunkType type, Bytes payload, Parsing& parsing) {
   }
 }
 
-// Where chunks of this type are kept as they are; null for those that are decoded at once.
+// The list that keeps chunks of this type as they are; null for those that are decoded at once.
 std::vector<Recording::StoredChunk>* stored_chunks(ChunkType type, Recording& recording) {
   if (type == ChunkType::kSamples)
     return &recording.sample_chunks;
@@ -312,7 +312,7 @@ Result<Recording> parse(std::shared_ptr<const Input> input, uint64_t memory_budg
   if (!parsing.has_info)
     return Error("first chunk: missing or damaged");
   recording.damaged_bytes = chunks.damaged_bytes();
-  // What is added must not be taken for the rest of a chunk that was cut short.
+  // A chunk that is appended must not be taken for the rest of one that was cut short.
   recording.chunks_end = std::max(file.size(), chunks.end_of_cut_chunk());
   if (auto events = read_events(recording, recording.memory); !events)
     return std::move(events).error();

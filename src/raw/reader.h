@@ -29,10 +29,10 @@ public:
       const std::string& path, const StreamLimit& limit = limit_of_recording);
   explicit Input(std::string memory) : memory_(std::move(memory)), size_(memory_.size()) {}
 
-  // As it was when it was opened.
+  // Size of the file when it was opened.
   uint64_t size() const { return size_; }
 
-  // Fills `out` from this place on; how much of it there was.
+  // Fills `out` from this place on. Returns how many bytes the file had.
   size_t read(uint64_t offset, std::span<char> out) const;
 
 private:
@@ -76,15 +76,15 @@ struct Recording {
   std::vector<StoredChunk> sample_chunks;
   std::vector<StoredChunk> piece_chunks;
 
-  // What all that is made of it may take, in bytes, and what is in here does.
+  // Bytes that all that is made of the recording may take, and that this structure takes.
   uint64_t memory_budget = 0;
   uint64_t memory = 0;
 
-  // Where a chunk can be added, behind all that is damaged, and its number.
+  // Offset and number of a chunk that is appended: behind all that is damaged.
   uint64_t chunks_end = 0;
   uint64_t next_sequence = 0;
 
-  // What could not be read; all 0 for a whole file.
+  // Counts of what could not be read; all 0 for a whole file.
   uint64_t file_size = 0;
   uint64_t damaged_bytes = 0;   // in chunks cut short, or whose checksum is wrong
   uint64_t damaged_chunks = 0;  // whole ones whose payload does not decode
@@ -96,7 +96,7 @@ struct Recording {
   std::vector<std::string> notes;
 };
 
-// What a report may take in memory for a recording of so many bytes, besides the tables of the
+// Memory that a report may take for a recording of so many bytes, besides the tables of the
 // programs that it names code by and some 200 MB of the chunk at work. Recordings of real hosts
 // take up to a hundred times their size, those that say the same thousands of times over less;
 // a few bytes that were made for it could ask for any amount.
@@ -124,10 +124,10 @@ uint64_t duration_ns(const Recording& recording);
 // Takes the next counts of a recording, which are those since its start: they become its last
 // ones, and what was lost since the ones before becomes a Loss.
 void add_counts(RecordingStats counts, Recording& recording);
-// What was counted since the counts before.
+// The difference of the counts to those before.
 RecordingStats counted_since(RecordingStats counts, const RecordingStats& before);
 
-// In the order of the chunks, with one tree for all.
+// Decodes chunks of samples in their order, with one tree for all.
 Result<SampleBatch> read_samples(const Recording::StoredChunk& chunk, StackTreeReader& stacks);
 Result<ImagePiece> read_piece(const Recording::StoredChunk& chunk);
 Result<std::string> read_payload(const Recording::StoredChunk& chunk);

@@ -27,9 +27,9 @@ std::vector<Loss> losses_since(std::vector<Loss> losses, uint64_t start) {
   return losses;
 }
 
-// What the samples of a chunk share, numbered when the first one needs it: those that the
-// filter drops need nothing. With each sample's numbered anew a million takes a sixth more
-// time.
+// Numbers of the stacks, tops and label sets that samples of a chunk share, given when the
+// first sample needs them: samples that the filter drops need none. Numbering them for each
+// sample takes a sixth more time.
 class SharedNumbers {
 public:
   SharedNumbers(const raw::SampleBatch& batch, Replay& replay)
@@ -73,7 +73,7 @@ private:
   std::vector<Known> label_sets_;
 };
 
-// What of an interval lies in a range of time; its weight is 0 if nothing does.
+// Cuts an interval to a range of time; its weight is 0 if nothing of it lies there.
 void cut_interval(RecordedSample& sample, const TimeRange& range, uint64_t begin_time) {
   uint64_t begin = begin_time + range.begin;
   uint64_t end = range.end > UINT64_MAX - begin_time ? UINT64_MAX : begin_time + range.end;

@@ -283,7 +283,7 @@ using protozero::pbf_wire_type;
 
 using Row = SampleBatch::Row;
 
-// What the rows of a payload refer to, as it was read, nothing in it believed yet.
+// The tables that rows of a payload refer to, as they were read: nothing is checked yet.
 struct Tables {
   NewNodes nodes;
   std::vector<uint32_t> stack_nodes;
@@ -319,8 +319,8 @@ private:
   std::string problem_;
 };
 
-// What get_packed_uint64() gives, whose iterators read each number twice: to tell it, and to
-// come to the next.
+// Reads a packed field in place of get_packed_uint64(), whose iterators decode each number
+// twice: for its value, and to come to the next.
 template <class Take>
 void read_numbers(pbf_reader& in, Take take) {
   protozero::data_view packed = in.get_view();
@@ -412,8 +412,8 @@ bool at_column(const pbf_reader& in, Use use) {
 
 using ColumnSizes = std::array<size_t, kColumnCount>;
 
-// Of the columns only how many numbers they have: of rows there is nothing before it is known
-// that all columns have as many.
+// Reads the tables, and of the columns only how many numbers they have: rows are allocated
+// once all columns are known to have equally many.
 void read_tables(pbf_reader in, Tables& tables, ColumnSizes& sizes) {
   while (in.next()) {
     if (in.wire_type() == pbf_wire_type::varint) {
@@ -469,7 +469,7 @@ void fill(pbf_reader& in, const Column<Owner, T>& column, size_t& next, std::spa
   });
 }
 
-// Of a payload that was read once: it has as many numbers of each column as there are rows.
+// Reads the columns in a second pass: each is known to have as many numbers as there are rows.
 void fill_rows(pbf_reader in, std::span<Row> rows) {
   ColumnSizes next{};
   while (in.next()) {
@@ -538,8 +538,8 @@ Result<Stacks> take_stacks(const Tables& tables, StackTreeReader& tree, Damage& 
   return stacks;
 }
 
-// Of a sample only what lies within the cut is left: not the user code that lies outside of the
-// kernel's, nor a goroutine's stack outside of the thread's.
+// Drops what lies outside of a cut: a kernel stack that was cut has no user code as its caller,
+// a thread's stack that was cut no goroutine's stack.
 void drop_beyond_cut(const Stacks& stacks, Row& row) {
   bool is_cut_in_kernel = stacks.are_cut[row.kernel_index];
   if (!is_cut_in_kernel && !stacks.are_cut[row.user_index])
@@ -673,7 +673,7 @@ Result<SwitchLists> take_switches(const Tables& tables, Damage& damage) {
                   tables.switch_words.size(), tables.switch_frames.size());
   if (auto sound = check_sizes(tables.list_sizes, count, "list", "switches"); !sound)
     return std::move(sound).error();
-  // As a column that is kPlusOne has them.
+  // Undoes kPlusOne, the coding of such columns.
   auto offset = [](uint32_t number) { return number == 0 ? kNoFrame : uint64_t{number} - 1; };
   SwitchLists lists;
   size_t next = 0;
@@ -740,7 +740,7 @@ class RowChecker {
 public:
   RowChecker(const Referred& referred, Damage& damage) : referred_(referred), damage_(damage) {}
 
-  // How many are left out.
+  // Returns the number of samples that are left out.
   size_t check(std::vector<Row>& rows) {
     return std::erase_if(rows, [this](Row& row) {
       const Stacks& stacks = referred_.stacks;
@@ -867,8 +867,8 @@ Result<SampleBatch> SampleBatch::decode(Bytes payload, StackTreeReader& tree) {
 
 namespace {
 
-// Of a second or less each. Stacks of up to so many chunks are cut short when one is lost; with
-// four times as many a sample of prometheus takes 1.5 bytes less, of 33.
+// Chunks that share a tree, each of a second or less. When one is lost, stacks in up to so many
+// chunks are cut short; four times as many would save 1.5 bytes of 33 a sample of prometheus.
 constexpr uint32_t kChunksOfTree = 20;
 
 constexpr uint32_t kLost = UINT32_MAX;
@@ -952,8 +952,8 @@ constexpr uint32_t kLabel = 1;
 constexpr uint32_t kKey = 1;
 constexpr uint32_t kValue = 2;
 
-// Of a message or string without its contents: a tag of up to two bytes, a length of up to
-// five.
+// Size of a message or string without its contents: a tag of up to two bytes, a length of up
+// to five.
 constexpr size_t kMaxOverhead = 7;
 
 }  // namespace

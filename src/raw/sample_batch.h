@@ -44,8 +44,8 @@ private:
 // The stacks of a recording as paths of a tree that grows from one samples chunk to the next
 // (raw.proto): most stacks are new, but differ from others only in their innermost frames.
 
-// What a chunk adds to the tree. Nodes are numbered from 1; node 0 is the caller of outermost
-// frames.
+// The nodes that a chunk adds to the tree. They are numbered from 1; node 0 is the caller of
+// outermost frames.
 struct NewNodes {
   uint32_t tree = 0;                // another number than that of the tree before
   uint32_t first = 0;               // the number of the first of them
@@ -87,8 +87,8 @@ public:
   // Nodes between the last one and the first of these were in chunks that are lost.
   Result<> add(const NewNodes& nodes);
   uint32_t size() const { return static_cast<uint32_t>(callers_.size() - 1); }
-  // How a stack came out: whole, without those callers that are lost, not at all for it is at a
-  // node that nobody added, or deeper than kMaxStackSize.
+  // The outcome of a look-up: the whole stack; cut, because a chunk with callers is lost; none,
+  // because no chunk has added the node; or none, because it is deeper than kMaxStackSize.
   enum class Found : uint8_t { kWhole, kCut, kNoNode, kTooDeep };
   // Appends the addresses of a stack, innermost first, kMaxStackSize of them at the most.
   Found append_stack(uint32_t node, std::vector<uint64_t>& addresses) const;
@@ -126,7 +126,7 @@ public:
   SampleBatch& operator=(SampleBatch&&) noexcept;
   ~SampleBatch();
 
-  // What the format has no room for is left out of the sample (sample_limits.h). Its event is
+  // Adds a sample, without what the format has no room for (sample_limits.h). Its event is
   // below kMaxEvents.
   Shortened add(RecordedSample sample);
 
@@ -142,9 +142,8 @@ public:
   uint32_t label_set_count() const { return label_sets_.size(); }
   uint32_t top_count() const { return static_cast<uint32_t>(top_begin_.size() - 1); }
   uint32_t switch_list_count() const { return static_cast<uint32_t>(switch_begin_.size() - 1); }
-  // Of a batch that was decoded: how many samples were left out, for what they have is beyond
-  // the limits of the format or not there, and what is wrong with the first; empty if nothing
-  // is.
+  // Samples that decode() left out, because they are beyond the limits of the format or refer
+  // to what is not there; and what is wrong with the first of them, empty if nothing is.
   size_t left_out() const { return left_out_; }
   const std::string& problem() const { return problem_; }
   // About the bytes held, and never less than encode() will give: a chunk is cut by it.
@@ -155,7 +154,7 @@ public:
   // used.
   std::string encode(StackTreeWriter& tree) const;
   static Result<SampleBatch> decode(Bytes payload, StackTreeReader& tree);
-  // Of a chunk that stands alone.
+  // Payload of a chunk that stands alone, with a tree of its own.
   std::string encode() const;
   static Result<SampleBatch> decode(Bytes payload);
 
@@ -180,7 +179,7 @@ private:
   LabelSets label_sets_;
   std::vector<std::string> texts_ = {""};
   size_t texts_size_ = 0;
-  // Of what add() has seen, by hash.
+  // The stacks, tops and lists that add() has seen, by hash.
   tsl::robin_map<uint64_t, uint32_t> known_stacks_;
   tsl::robin_map<uint64_t, uint32_t> known_tops_;
   tsl::robin_map<uint64_t, uint32_t> known_switches_;

@@ -29,7 +29,7 @@ enum SampleField : uint32_t {
   kSwitchFrames,
 };
 
-// How the numbers of a column are stored.
+// The coding of the numbers of a column.
 enum class Coding : uint8_t {
   kPlain,
   kPlusOne,     // 0 is "none", all bits set
@@ -91,7 +91,7 @@ constexpr void for_each_column(Use use) {
 
 constexpr uint32_t kIsPlace = 1;  // in an offset of a word
 
-// Of a register, in what its number is multiplied by.
+// Kind of a register's value: added to its number times kRegisterKinds.
 enum RegisterKind : uint32_t { kRegisterAddress, kRegisterPlace, kRegisterNumber };
 constexpr uint32_t kRegisterKinds = 4;
 

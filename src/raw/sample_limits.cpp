@@ -94,7 +94,7 @@ Shortened SampleFitter::fit(RecordedSample& sample) {
 bool SampleFitter::fit_stacks(RecordedSample& sample) {
   bool is_cut = sample.kernel_stack.size() > kMaxStackSize;
   if (is_cut) {
-    // As the reader does with what lies beyond a cut: user code is not what called these.
+    // The reader drops what lies beyond a cut as well: user code is not the caller of these.
     sample.kernel_stack = sample.kernel_stack.first(kMaxStackSize);
     sample.user_stack = {};
     sample.words = {};

@@ -258,8 +258,8 @@ std::string old_name(const std::string& path) {
   return path + ".old";
 }
 
-// What is there becomes PATH.old, unless somebody writes it. An older one is replaced, but not
-// by what has no samples. False: nothing was renamed.
+// Renames the file at `path` to PATH.old, unless somebody writes it. An older PATH.old is
+// replaced, but not by a recording without samples. False: nothing was renamed.
 Result<bool> set_aside(const std::string& path) {
   UniqueFd file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (!file && errno == ENOENT)

@@ -17,7 +17,7 @@
 
 namespace gosym::raw {
 
-// Where a recording goes.
+// The file, pipe or standard stream that a recording goes to.
 struct OutputFile {
   UniqueFd fd;
   std::string name;  // for messages

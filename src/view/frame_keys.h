@@ -155,8 +155,9 @@ SampleKeys sample_keys(const Profile& profile, std::span<const SampleCount> samp
 // key is the one with the most samples.
 SampleKeys program_keys(const Profile& profile, std::span<const SampleCount> samples);
 
-// The same, as groups above a tree: paths of several programs begin with their names, where no
-// program has nearly all samples. Of two Go programs both would begin with runtime.goexit.
+// Program keys as groups above a tree: paths of several programs begin with their names, where
+// no program has nearly all samples. Without, paths of two Go programs would both begin with
+// runtime.goexit.
 std::vector<SampleKeys> program_groups(const Profile& profile,
                                        std::span<const SampleCount> samples);
 

@@ -52,7 +52,7 @@ struct GoroutinesOptions {
 
 constexpr size_t kLooksForLeaks = 5;
 
-// The same, understood.
+// The options that choose goroutines, parsed.
 struct GoroutineFilter {
   std::optional<Pattern> state;
   std::optional<Pattern> focus;

@@ -27,10 +27,10 @@ struct NamedGoroutines {
 
   // The frames of a stack, innermost first.
   std::vector<Call> all_calls(const Goroutine& goroutine) const;
-  // The same, unless `has_system` as Go's tracebacks have it: without wrappers and the
-  // functions of the runtime, except those that programs call and runtime.gopanic; but all of
-  // them where nothing would be left, as of a goroutine that has not run yet and begins with a
-  // wrapper.
+  // The frames that Go's tracebacks have (with `has_system` all of them): without wrappers and
+  // the functions of the runtime, except those that programs call and runtime.gopanic; but all
+  // of them where nothing would be left, as of a goroutine that has not run yet and begins with
+  // a wrapper.
   std::vector<Call> stack(const Goroutine& goroutine, bool has_system) const;
   // Place of the go statement that made it; empty function: not known, or in the runtime,
   // unless `has_system`.

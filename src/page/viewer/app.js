@@ -591,7 +591,7 @@ class Page {
     return facts;
   }
 
-  // Where the code is, and where its name comes from.
+  // The place of the code, and the source of its name.
   origins(key) {
     const {viewer, viewer: {profile, profile: {frames, modules, texts}}} = this;
     if (key < 0 || key >= viewer.keys().count)

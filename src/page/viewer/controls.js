@@ -258,7 +258,8 @@ function openHelp() {
       "selects it, and all else is of that time alone. Thin boxes: inlined calls."}));
 }
 
-// How it was made, and what is missing: of the recording, of each event, notes of its maker.
+// Opens the box that tells how the page was made and what is missing: of the recording, of each event, notes of its
+// maker.
 function openAbout({profile: {origin, events, recordings, notes}, viewer}) {
   const list = (entries) => make("dl", {}, ...entries.filter(([, text]) => text)
       .flatMap(([title, text]) => [make("dt", {textContent: title}), foreign(String(text), "dd")]));
@@ -406,7 +407,7 @@ function makeHandle(page) {
           (functions[keys.text[key]]?.[i] ?? 0) + of[key] * unit);
       return {samples: number, value: all * unit, functions};
     },
-    // Of each function [self, total] before and after, as parts of one side.
+    // [self, total] of each function before and after, as parts of one side.
     changes() {
       const both = viewer.totals(), after = viewer.totalsAfter(), keys = viewer.keys();
       return viewer.tableRows().map((key) => ({name: keys.text[key],

@@ -64,7 +64,7 @@ class FlameView {
       this.host.scrollTop = Math.max(0, (this.layout.depth[place] - 3) * kRow);
   }
 
-  // How deep what is seen goes.
+  // The depth of the deepest box that is seen.
   visibleDepth() {
     let depth = 0;
     this.visit((place) => {
@@ -176,7 +176,7 @@ class FlameView {
       labels.push(place, left, y, width, isInlined ? 1 : 0, isMatch ? 1 : 0);
   }
 
-  // Of two fonts; changing the font is slow.
+  // Draws labels font by font, for changing the font is slow.
   drawLabels(context, theme, labels) {
     context.globalAlpha = 1;
     context.textBaseline = "middle";
@@ -228,7 +228,7 @@ class FlameView {
     return -1;
   }
 
-  // Where a box is on the host: its middle, for tests.
+  // The middle of a box on the host, for tests.
   middleOf(place) {
     const scale = this.host.clientWidth / (this.finish - this.begin);
     const left = Math.max(0, (this.layout.start[place] - this.begin) * scale);
@@ -444,7 +444,7 @@ class OverviewRow {
     const {flame: {style, width}, of: {start, end, depth, key, count}, deepest} = this;
     const scale = wide / Math.max(width[0], 1e-9), row = high / (deepest + 1);
     const theme = themeColours();
-    // Of calls that share a row of pixels one is drawn.
+    // One of the calls that share a row of pixels is drawn.
     const hasRow = (i) => i === 1 || Math.floor(i * row) > Math.floor((i - 1) * row);
     for (let i = 0; i < count;) {
       const isSeen = width[i] * scale >= 0.5 && depth[i] <= deepest;

@@ -30,7 +30,7 @@ class HeatView {
     this.listen();
   }
 
-  // What it is of: the samples that are selected but for the time; `rowDimension` is one of
+  // Shows the samples that are selected but for the time; `rowDimension` is one of
   // ownerDimensions(), or null for the time within a second.
   show(profile, amounts, rowDimension, event) {
     Object.assign(this, {profile, amounts, rowDimension, event});
@@ -66,7 +66,7 @@ class HeatView {
       this.titles.push(`${formatCount(ranked.length - shown.length)} others`);
   }
 
-  // How steps become rows and columns for the width that there is.
+  // Arranges steps as rows and columns for the width that there is.
   measure() {
     const {steps} = this.profile.samples;
     const wide = this.wide = this.host.clientWidth - 2 * this.canvas.offsetLeft;

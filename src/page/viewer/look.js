@@ -1,4 +1,4 @@
-// How numbers, names and colours look.
+// Numbers, names and colours as they are shown.
 
 // ---- Numbers
 
@@ -88,7 +88,7 @@ function differingEnds(texts) {
 }
 
 // "encoding/json.(*decodeState).object" -> "json.(*decodeState).object" -> "(*decodeState).object".
-// Of C++ the arguments go first.
+// Shorter forms of a name; C++ names lose their arguments first.
 function shorterNames(name) {
   const names = [name];
   if (name.startsWith("["))
@@ -115,7 +115,7 @@ const kMaxShown = 400;
 const clipped = (text) => text.length <= kMaxShown ? text
     : `${text.slice(0, kMaxShown)}… (${formatCount(text.length)} characters)`;
 
-// How wide text is on a canvas; the widths of ASCII are measured once.
+// Measures text on a canvas; the widths of ASCII are measured once.
 class TextMeasure {
   constructor(context, font) {
     this.font = font;
@@ -140,8 +140,8 @@ class TextMeasure {
     return text;
   }
 
-  // The same, but the end stays from where it differs, or else the last word, which tells threads of one name apart; of
-  // an end that is too wide its own end.
+  // Fits as fit() does, but keeps the end: from where it differs, or else the last word, which tells threads of one name
+  // apart. If that is too wide, its own end is kept.
   fitEnds(text, width, differs = 0) {
     let from = differs || text.lastIndexOf(" ") + 1;
     if (from === 0 || this.fit(text, width) === text)
@@ -191,7 +191,7 @@ function boxColour([hue, saturation], shade, isDark) {
   return `hsl(${hue} ${isDark ? saturation * 0.8 : saturation}% ${light}%)`;
 }
 
-// What became dearer is red, what became cheaper blue, the more the stronger; no change is grey.
+// Red for dearer, blue for cheaper, the more the stronger; grey for no change.
 function changeColour(change, isDark) {
   const strength = change === 0 ? 0 : 25 + 60 * Math.sqrt(Math.abs(change));
   const light = isDark ? 31 - strength / 17 : 83 - strength / 9;
@@ -228,7 +228,7 @@ function colourClasses(profile, keys, classes, classKeys, classTotals) {
       of[key] = kindOf(profile, keys.frame[key]);
     return {titles: kKinds, of, colours: kKindColours};
   }
-  // What runs is to be told apart first, but what it is called by is not to be all grey.
+  // Classes that run get colours first, but their callers are not to be all grey.
   const weight = (key) => Math.max(classTotals.self[key], classTotals.total[key] / 4);
   const ranked = [...classKeys.text.keys()].sort((a, b) => weight(b) - weight(a));
   const colours = [];

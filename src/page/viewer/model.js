@@ -84,7 +84,7 @@ function readTree({up, added, next, first}, frameCount) {
   return {count, parent, frame, end, ends};
 }
 
-// Of a page that compares two sides: amounts before are scaled, and what is shown is of both together,
+// In a page that compares two sides amounts before are scaled, and what is shown is the sum of both,
 // before + after.
 const kBefore = 0, kSides = ["before", "after"];
 
@@ -105,7 +105,7 @@ function readSamples(samples, inRoot, counts, tree, owners, events, scaleBefore)
       requireThat(step[i] < 0xffffffff, `the time of sample ${i} is too late`);
       steps = Math.max(steps, step[i] + 1);
       number[i] = areAllOne ? 1 : samples.count[i];
-      // Of most events samples weigh the same, but for ticks of the clock that were skipped.
+      // Samples of most events weigh the same, but for ticks of the clock that were skipped.
       amount[i] = events[owners.event[samples.owner[i]]].isWeighted ? samples.weight[i]
                                                                     : number[i] + samples.skipped[i];
       if (owners.side?.[samples.owner[i]] === kBefore)
@@ -119,7 +119,7 @@ function readSamples(samples, inRoot, counts, tree, owners, events, scaleBefore)
 // put together.
 const kMaxSamples = 1 << 26;
 
-// Of a message Page, as readPage() gives it.
+// Makes the profile of a message Page, as readPage() gives it.
 function makeProfile(page) {
   const texts = page.texts;
   const all = (...names) => Object.fromEntries(names.map((name) => [name, texts.length]));
@@ -163,7 +163,7 @@ function makeProfile(page) {
   };
 }
 
-// As recording.h has it: of a dump of goroutines.
+// Name of the event of a dump of goroutines, as in recording.h.
 const kGoroutineEvent = "goroutine";
 
 const emptyEvent = {name: "", frequency: 0, period: 0, unitNs: 0, unitEvents: 1, lost: 0,
@@ -184,7 +184,7 @@ function moduleText(profile, module) {
   return baseName(profile.texts[path]) || "[unidentified]";
 }
 
-// As unnamed_group(): all code of a module without a name for one reason.
+// The text of unnamed_group(): all code of a module without a name for one reason is one.
 function unnamedText(profile, frame) {
   const {frames, texts} = profile;
   const reason = frames.unnamed[frame], module = frames.module[frame];
@@ -206,7 +206,7 @@ function moduleOfFrame(profile, frame) {
     : moduleText(profile, frames.module[frame]);
 }
 
-// What a frame is written in, for colours.
+// Kinds of frames by the language they are written in, for colours.
 const kKinds = ["own Go code", "Go standard library", "Go runtime", "C, C++, Rust, other", "kernel",
   "made at run time", "no name"];
 function kindOf(profile, frame) {
@@ -228,17 +228,17 @@ function kindOf(profile, frame) {
     return 3;
   if (path === "runtime" || /^(internal\/)?runtime(\/|$)/.test(path) || name.startsWith("runtime."))
     return 2;
-  // As the go command has it: only a path whose first element has a dot is not of the library.
+  // By the rule of the go command: only a path whose first element has a dot is not of the library.
   return path !== "" && path !== "main" && !path.split("/")[0].includes(".") ? 1 : 0;
 }
 
-// By what boxes are told apart. All but the first two put neighbours of the same key together.
+// The keys that boxes are told apart by. All but the first two put neighbours of the same key together.
 const kDimensions = {
   function: "function", line: "line", file: "file", module: "module", package: "package",
   category: "category",
 };
 
-// As home_of() of frame_keys.cpp has it: what tells a function from others of its name in its module.
+// Tells a function from others of its name in its module, as home_of() of frame_keys.cpp does.
 function homeOf({frames, functions, texts}, frame) {
   const id = frames.function[frame] - 1;
   if (id < 0 || kGoSources.includes(frames.source[frame]))
@@ -509,8 +509,8 @@ function withStacks(profile, made, nodeOf, more = {}) {
   return {...profile, ...more, tree, samples: {...profile.samples, node}};
 }
 
-// As select() with --mine: of stacks the frames of own code. Those without any become one frame, which tells the category
-// of what ran; `categories` are the keys and the tree of that.
+// Keeps the frames of own code in stacks, as select() does with --mine. A stack without any becomes one frame, which
+// tells the category of what ran; `categories` are the keys and the tree of that.
 function ofOwnCode(profile, categories, {tree: paths, ends}) {
   const {tree: {count, parent, frame}, frames, functions, texts, samples} = profile;
   const made = new StackTree(), nodeOf = new Int32Array(count).fill(-1);
@@ -545,7 +545,7 @@ function ofOwnCode(profile, categories, {tree: paths, ends}) {
   return withStacks(profile, made, nodeOf, more);
 }
 
-// As recursion.h: calls that repeat those before, of up to so many functions in turn.
+// Longest run of functions whose repetition is folded, as in recursion.h.
 const kMostFolded = 16;
 
 // Takes out of a path [{key, times, frame}] the steps that repeat the `length` before them.
@@ -674,7 +674,7 @@ function endOf(tree, keys, node) {
   return !keys.isPart[key] && keys.isKernel[key] === keys.isKernel[tree.key[node]] ? caller : node;
 }
 
-// How many steps of paths an inverted tree may take: 100 bytes each.
+// Most steps of paths that an inverted tree may take: 100 bytes each.
 const kMaxSteps = 3e6;
 
 // From the leaf: who calls. `cut` is the depth at which paths end, if not all fit.
@@ -945,7 +945,7 @@ function layOutTime(profile, {tree, ends}, amounts, isOf, {begin, end, stepsPerA
 
 // ---- What changed, where two sides are compared
 
-// Of amounts before + after those after.
+// The amounts after, out of amounts before + after.
 function amountsAfter({samples, owners}, amounts) {
   return amounts.map((amount, i) => owners.side[samples.owner[i]] === kBefore ? 0 : amount);
 }
@@ -962,7 +962,7 @@ function varianceOf({samples, owners}, amounts) {
   return (squares[0] / (sums[0] || 1) + squares[1] / (sums[1] || 1)) / 2;
 }
 
-// As part of before + after: from -1 (gone) to 1 (new). 0 where it is no more than two standard deviations.
+// The change as a part of before + after: from -1 (gone) to 1 (new). 0 if it is no more than two standard deviations.
 function changeOf(after, both, variance) {
   const change = 2 * after - both;
   return Math.abs(change) > 2 * Math.sqrt(both * variance) ? change / both : 0;
@@ -970,7 +970,7 @@ function changeOf(after, both, variance) {
 
 // ---- Sums
 
-// What each node has with all below it.
+// The amount of each node with all below it.
 function sumsOf(tree, self) {
   const total = new Float64Array(self);
   for (let i = tree.count - 1; i > 0; i--)
@@ -985,7 +985,7 @@ function selfOf(structure, amounts) {
   return self;
 }
 
-// As WaitFrames of wait_frames.h has it: of each node of the tree the one that waits which end there are of.
+// For each node of the tree the node that the waits which end there belong to, as WaitFrames of wait_frames.h has it.
 function waitNodes({frames, functions, modules, texts, tree: {count, parent, frame}}) {
   const isKernel = (of) => {
     const module = frames.module[of];
@@ -1012,9 +1012,9 @@ function waitNodes({frames, functions, modules, texts, tree: {count, parent, fra
   return waits;
 }
 
-// Of each key what samples have in it and in what it calls; a recursion counts once. And of each
+// Amounts of each key, in itself and with what it calls; a recursion counts once. And of each
 // frame, for the line that has the most. `waits` are nodes, as waitNodes() has them, that samples
-// are of instead of where they end; null: there are none.
+// belong to instead of those where they end; null: there are none.
 function keyTotals(profile, keys, root, amounts, waits = null) {
   const {tree: {count, parent, frame, end}, samples} = profile;
   const rawTotal = new Float64Array(count);
@@ -1068,7 +1068,7 @@ function waitedIn({samples, tree: {count, frame}}, keys, amounts, waits, key) {
   return [...sums].reduce((most, each) => each[1] > most[1] ? each : most, [-1, 0])[0];
 }
 
-// Of each key the frame with the line that has most of its samples, as report has it.
+// For each key the frame with the line that has most of its samples, as report has it.
 function hottestFrames(profile, keys, {frameSelf, frameTotal}) {
   const {frames} = profile;
   const lines = new Map(), best = new Int32Array(keys.count).fill(-1);
@@ -1142,7 +1142,7 @@ function aroundKey(root, self, key, isInverted, after = self) {
     sum[node] += self[sample];
     sumAfter[node] += after[sample];
   };
-  // Whether the key is in the path of each node.
+  // 1 for each node that has the key in its path.
   const has = new Uint8Array(tree.count), path = [];
   for (let i = 1; i < tree.count; i++)
     has[i] = has[tree.parent[i]] | (tree.key[i] === key ? 1 : 0);
@@ -1174,7 +1174,7 @@ function aroundKey(root, self, key, isInverted, after = self) {
   return {tree: around, layout: layOutCounted(around, own, sum), sumAfter};
 }
 
-// As layOut(), where totals are given: children may add up to more than their parent has, and are
+// layOut() with totals that are given: children may add up to more than their parent has, and are
 // drawn narrower then.
 function layOutCounted(tree, own, sum) {
   const layout = layOut(tree, own.slice(0, tree.count));
@@ -1185,7 +1185,7 @@ function layOutCounted(tree, own, sum) {
   return layout;
 }
 
-// What part of the samples of a tree goes through a key that matches, and how many keys do.
+// The part of a tree's samples that goes through a key that matches, and the number of these keys.
 function matchedAmount(layout, isMatch) {
   let amount = 0;
   for (let i = 1; i < layout.count;) {

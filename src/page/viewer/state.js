@@ -1,4 +1,4 @@
-// What the page shows, as one value, and that value as the hash of the address: a link opens the
+// The state of the page as one value, and that value as the hash of the address: a link opens the
 // same view again.
 
 const kInitialState = {
@@ -33,7 +33,7 @@ const kNoStackFilters = Object.fromEntries(Object.keys(kStackFilters).map((name)
 
 const kViews = {table: "Functions", tree: "Call tree", around: "Callers & callees",
   flame: "Flame graph", code: "Code", chart: "Stack chart"};
-// What changed is known of pages that compare, which begin with it.
+// Colours by change are for pages that compare, which begin with them.
 const kColours = {change: "change", kind: "kind", package: "package", category: "category",
   module: "module"};
 

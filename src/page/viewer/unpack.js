@@ -63,7 +63,7 @@ async function inflate(bytes) {
   return all;
 }
 
-// Of the element with this id.
+// The bytes in the element with this id.
 const unpacked = (id) => inflate(fromDigits(document.getElementById(id).textContent));
 
 function showBroken(error) {

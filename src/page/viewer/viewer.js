@@ -1,4 +1,4 @@
-// What is computed of the profile for a state, each part kept until what it is made of changes.
+// Computes from the profile what a state shows. Each part is kept until its inputs change.
 
 const memos = new Map();
 function memo(name, inputs, compute) {
@@ -10,7 +10,7 @@ function memo(name, inputs, compute) {
   return value;
 }
 
-// Of a few values of a name, so that going back costs nothing.
+// Keeps a few values of a name, so that going back costs nothing.
 function cached(name, compute) {
   if (!memos.has(name))
     memos.set(name, compute());
@@ -216,7 +216,7 @@ class Viewer {
       return colourClasses(this.profile, this.keys(), colour, keys, totals);
     });
   }
-  // Of keys: by their class, or by what changed of all of their samples.
+  // Colours of keys: by their class, or by the change of all of their samples.
   colours() {
     const {isDark} = themeColours();
     if (!this.showsChange()) {
@@ -227,7 +227,7 @@ class Viewer {
     return memo("colours of change", [total, after, isDark], () => Array.from(total, (both, key) =>
       changeColour(changeOf(after[key], both, this.variance()), isDark)));
   }
-  // Of a box of a layout, as a function of its place; `totalAfter` is by node.
+  // Colour of a box of a layout, as a function of its place; `totalAfter` is by node.
   boxColours(layout, totalAfter) {
     const colours = this.colours(), {isDark} = themeColours();
     if (!this.showsChange())
@@ -267,7 +267,7 @@ class Viewer {
     return names[key + 1] ??= shorterNames(this.text(key).slice(0, 2000));
   }
 
-  // How a layout of a tree is drawn; `totalAfter` is by node, where recordings are compared.
+  // The style that a layout of a tree is drawn in; `totalAfter` is by node, where recordings are compared.
   style(tree, layout, totalAfter) {
     const times = (place) => timesText(tree, layout.node[place]);
     return {names: (key, place) => this.names(key).map((name) => name + times(place)), isMatch: this.matches(), isPlain: tree.isPlain,
@@ -293,7 +293,7 @@ class Viewer {
       }, []) : null;
       const order = (a, b) => a < b ? -1 : a > b ? 1 : 0;
       const after = this.profile.isCompared ? this.totalsAfter() : null;
-      // Where recordings are compared, how much it changed.
+      // Amounts of change where recordings are compared.
       const amount = (which, key) => after ? Math.abs(2 * after[which][key] - totals[which][key])
                                            : totals[which][key];
       const byAmount = (first, second) => (a, b) =>

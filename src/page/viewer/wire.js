@@ -145,7 +145,7 @@ class WireReader {
     return column;
   }
 
-  // What a later version has added is passed over.
+  // Passes over a field that a later version has added.
   skip(wire) {
     if (wire === 0)
       this.varint();
@@ -278,7 +278,7 @@ function asNext(column) {
 
 const asBefore = (column, rows) => restored(column, rows, rowBefore);
 
-// Of each row the last one before that has the same number, -1 for the first.
+// For each row the last one before that has the same number, -1 for the first.
 function rowsOfSame(numbers) {
   const last = new Map(), rows = new Int32Array(numbers.length);
   for (let row = 0; row < rows.length; row++) {
@@ -288,7 +288,7 @@ function rowsOfSame(numbers) {
   return rows;
 }
 
-// As in the row that rowsOfSame() tells; where there is none, as first(row) says, or in the row before.
+// Differences to the row that rowsOfSame() tells; where there is none, to first(row), or to the row before.
 function asLastOf(column, same, first) {
   return restored(column, same.length, (values, row) =>
     same[row] >= 0 ? values[same[row]] : first?.(row) ?? rowBefore(values, row));
