@@ -154,7 +154,7 @@ void check_screen(const std::string& name, const std::string& screen) {
   CHECK_MESSAGE(kept == screen, path, ":\n", screen);
 }
 
-// What holds whatever was pressed.
+// Invariants, whatever was pressed.
 void check_invariants(const Person& person) {
   const State& state = person.state;
   const Answer& shown = *person.shown;

@@ -167,7 +167,7 @@ constexpr Attack kAttacks[] = {
 
 constexpr size_t kShared = 1 << 16;
 
-// Of a file that a variable names, mapped before any process has lost the right to open it.
+// Maps a file that a variable names, before any process has lost the right to open it.
 char* shared_memory(const char* variable) {
   const char* path = std::getenv(variable);
   int file = path ? open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600) : -1;

@@ -6,7 +6,7 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
-// What the sampler sets before the BPF program is loaded is set here.
+// Constants that the sampler sets before the BPF program is loaded are set here.
 #define const
 #include "stack_top.h"
 #include "user_stack.h"

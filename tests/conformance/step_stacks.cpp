@@ -42,7 +42,7 @@ using namespace gosym;
 
 namespace {
 
-// Of a thread's stack, by default (ulimit -s).
+// Size of a thread's stack, by default (ulimit -s).
 constexpr uint64_t kMaxStack = 8 << 20;
 
 pid_t stepped = 0;
@@ -195,7 +195,7 @@ private:
   uint64_t left_ = 0;
 };
 
-// What gosym has of the program.
+// The state that gosym keeps of the program.
 struct Program {
   std::vector<RecordedImage> images;
   std::vector<Event> events;
@@ -251,14 +251,14 @@ std::unique_ptr<Program> read_program() {
   return program;
 }
 
-// Whether the goroutine whose stack the thread has left is no longer its own: the scheduler
+// True if the goroutine whose stack the thread has left is no longer its own: the scheduler
 // looks for another one.
 bool has_left_goroutine(const Thread& thread, const gosym_go_program& go) {
   uint64_t m = word_at(word_at(thread.registers.fs_base + go.offset) + go.g_m);
   return m != 0 && word_at(m + go.m_curg) == 0;
 }
 
-// As the recorder makes it of what the BPF program has found.
+// Adds a sample as the recorder makes it of what the BPF program has found.
 void add_sample(uint32_t number, const Thread& thread, Program& program, Replay& replay) {
   static auto sample = std::make_unique<gosym_sample>();
   const user_regs_struct& user = thread.registers;

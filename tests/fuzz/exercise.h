@@ -8,7 +8,7 @@
 
 namespace gosym {
 
-// How far a binary could be read.
+// The step up to which a binary could be read.
 enum class Reading : uint8_t { kNotElf, kNoTable, kUnusableTable, kTable };
 inline constexpr size_t kReadings = 4;
 

@@ -16,7 +16,7 @@ namespace gosym {
 
 namespace {
 
-// As many as a profile has of a small program.
+// Number of addresses that a profile of a small program has.
 constexpr uint64_t kAddresses = 256;
 
 // A copy with nothing behind: a read past its end is a crash, also in a library that no
@@ -74,7 +74,7 @@ void check_calls(const std::vector<Call>& calls) {
   }
 }
 
-// How many of the addresses have names.
+// Returns the number of addresses that have names.
 uint64_t exercise_debug_info(const elf::Image& image,
                              const std::vector<ImageAddress>& addresses) {
   auto info = dwarf::DebugInfo::open(image, {});

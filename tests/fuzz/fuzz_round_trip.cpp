@@ -167,7 +167,7 @@ struct Taken {
   void sample_memory(Bytes memory);
 };
 
-// As a sampler reads a program that has whatever it likes in its memory.
+// Reads, as a sampler does, a program that has whatever it likes in its memory.
 void Taken::sample_memory(Bytes memory) {
   constexpr uint64_t kBegin = 0x10000;
   proc::ReadMemory read_memory = [&](std::span<proc::MemoryPiece> pieces) -> Result<> {
@@ -208,7 +208,7 @@ void must(const Result<>& done) {
   assert(done);
 }
 
-// As a recorder writes them.
+// Writes them as a recorder does.
 void write_all(const Taken& taken, const std::string& path) {
   RecordingInfo info;
   info.events.resize(kEventCount);

@@ -55,7 +55,7 @@ std::string image_with_links() {
   return build_image(spec);
 }
 
-// As fuzz_replay.cpp has it.
+// Input in the form that fuzz_replay.cpp reads.
 std::string replay_input(std::initializer_list<Event> events) {
   RecordedImage image;
   image.id = ImageId{1};
@@ -155,7 +155,7 @@ void write_go_seeds(const std::string& folder) {
     std::string name =
         fmt::format("go{}-{}-{}", kReleases[i], is_32_bit ? 32 : 64, is_big ? "big" : "little");
     write(folder + "/pclntab/" + name, build_image(program.image()));
-    // As fuzz_go_table.cpp has it: no magic but the table's own.
+    // The choice byte of fuzz_go_table.cpp: no magic but the table's own.
     auto choice = static_cast<char>(0x1c | (is_32_bit ? 2 : 0) | (is_big ? 1 : 0));
     write(folder + "/go_table/" + name, choice + program.table());
   }

@@ -33,9 +33,9 @@
 #include "exercise.h"
 #include "mutation.h"
 
-// What a sanitizer keeps back of freed memory must not count as memory that is used; and what
-// cannot be allocated is a finding as well. Shallow stacks of allocations save a quarter of the
-// time.
+// Freed memory that a sanitizer keeps back must not count as memory that is used; and an
+// allocation that fails is a finding as well. Shallow stacks of allocations save a quarter of
+// the time.
 extern "C" const char* __asan_default_options() {
   return "quarantine_size_mb=8:max_allocation_size_mb=256:malloc_context_size=4";
 }
@@ -71,7 +71,7 @@ struct Most {
   }
 };
 
-// What parent and child both see.
+// Memory that parent and child share.
 struct Progress {
   uint64_t number = 0;  // of the mutation that is being tried
   std::array<uint64_t, kReadings> readings{};

@@ -162,7 +162,7 @@ void Mutation::fill(const Place& place) {
   tell("{} at {:#x}: {:#x} bytes of {:#x}", place.target, place.offset, size, filling);
 }
 
-// What is right elsewhere: entries out of order, tables in the place of others, loops.
+// Copies what is right elsewhere: entries out of order, tables in the place of others, loops.
 void Mutation::copy(const Place& place) {
   Place source = pick_place();
   uint64_t limit = mutant_.file.size() - std::max(place.offset, source.offset);

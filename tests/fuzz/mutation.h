@@ -24,8 +24,8 @@ struct Original {
   std::vector<uint64_t> borders;  // addresses and offsets at which its parts begin or end
 };
 
-// What is not ELF is a perf map. Fails if a Go program is damaged: then most of the targets
-// would be missing.
+// A file that is not ELF is taken for a perf map. Fails if a Go program is damaged: then most
+// of the targets would be missing.
 Result<Original> study(Bytes file);
 
 struct Mutant {

@@ -100,7 +100,7 @@ void collect_lines(Bytes file, Collector& targets) {
   }
 }
 
-// What belongs to one function, wherever it lies.
+// Collects all that belongs to one function, wherever it lies.
 void collect_function(const go::Module& module, uint32_t index, Bytes table,
                       Collector& targets) {
   // Enough for most; what follows is another function's anyway.

@@ -117,7 +117,7 @@ test.after(async () => {
   fs.rmSync(kWork, {recursive: true, force: true});
 });
 
-// What report says of a part of the recording, as the page has it.
+// The totals of a part of the recording by `report`, in the form that the page has.
 const reported = (...options) => reportedOf(cpu, ...options);
 function reportedOf(file, ...options) {
   const {totals: {samples, value}, functions} = JSON.parse(gosym("report", "--json", "--top", "0",
@@ -444,7 +444,7 @@ test("only stacks with what is chosen, only those without", async () => {
   await browser.key("c");
   await browser.key("x");
   await samePage("--ignore", "^main\\.encode$");
-  // As the command line has them, where case counts.
+  // The command line's expressions, in which case counts.
   await opened("#only=^main\\.Encode$");
   assert.equal((await totals()).samples, 0);
   await opened("#without=^main\\.encode$");
@@ -1024,7 +1024,7 @@ test("a comparison: sums and verdicts are those of gosym diff, and colours say w
   for (const by of ["package", "line", "module"])
     await set({by, invert: by === "line", colour: by === "module" ? "kind" : "change"});
   assert.deepEqual(browser.errors(), []);
-  // What is on the page is what it was made of.
+  // The page reads back as the recordings it was made of.
   for (const options of [["--json"], ["--json", "--children", "--per", "second"], ["--tree"], ["--folded"]])
     assert.deepEqual(gosym("diff", "-q", ...options, page), gosym("diff", "-q", ...options, ...sides));
   for (const [i, side] of ["before", "after"].entries())

@@ -138,7 +138,7 @@ class Browser {
     return this.eval(`(() => { const box = document.querySelector(${JSON.stringify(selector)})
       .getBoundingClientRect(); return [box.left + box.width / 2, box.top + box.height / 2]; })()`);
   }
-  // What has just opened has its place two frames later.
+  // An element that has just opened has its place two frames later.
   async clickOn(selector) {
     await this.eval("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))" +
         ".then(() => true)");
@@ -150,7 +150,7 @@ class Browser {
     fs.writeFileSync(file, Buffer.from(data, "base64"));
   }
 
-  // What the page logged as an error, and what it asked a network for.
+  // Errors that the page logged, and requests that it sent to a network.
   errors() {
     return this.events.filter(({method, params}) => method === "Runtime.exceptionThrown" ||
         (method === "Log.entryAdded" && params.entry.level === "error"))

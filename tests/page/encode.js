@@ -227,7 +227,7 @@ function pack(bytes) {
   return text.replace(/.{1000}/g, "$&\n");
 }
 
-// What is named of those of the viewer's files that need no browser.
+// Loads the named functions from those of the viewer's files that need no browser.
 function load(...names) {
   const files = ["unpack.js", "wire.js", "model.js", "look.js", "state.js", "export.js"].map((file) =>
     fs.readFileSync(path.join(kViewer, file), "utf8"));

@@ -530,7 +530,7 @@ test("what may be chance is no change, and so much of random samples is not", ()
   assert.equal(v.changeOf(0, 0, 1), 0);
   let seed = 5, changed = 0;
   const random = () => (seed = (seed * 1103515245 + 12345) % 2147483648) / 2147483648;
-  // As many samples are of either side by chance: about one time in 22 the two differ by more.
+  // Samples fall to either side by chance: about one time in 22 the two differ by more.
   for (let i = 0; i < 2000; i++) {
     let after = 0;
     for (let k = 0; k < 400; k++)

@@ -64,7 +64,7 @@ ArchivedParts parts_of(const ImageSpec& spec, uint64_t limit = 1 << 20) {
   return *std::move(parts);
 }
 
-// What a reader makes of the pieces of a file.
+// The file that a reader makes of the pieces.
 std::string rebuilt(const std::string& file, ArchivedData data = ArchivedData::kKept) {
   TemporaryDirectory folder;
   auto pieces = ImagePieces::open(ImageId{7}, opened(write_file(folder / "file", file)), data);
@@ -270,7 +270,7 @@ struct Held {
   }
 };
 
-// As many files may be open as lets an archive have four of them.
+// Lets this process open so few files that an archive can have four of them.
 class FewDescriptors {
 public:
   FewDescriptors() {

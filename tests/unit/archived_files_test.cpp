@@ -24,7 +24,7 @@ Chunks stored(std::initializer_list<ImagePiece> pieces) {
   return chunks;
 }
 
-// Of image 1, which has 12 bytes, and of another.
+// The files of image 1, which has 12 bytes, and of another.
 raw::ArchivedFiles opened(const Chunks& chunks, uint64_t size = 12) {
   RecordedImage image;
   image.id = ImageId{1};

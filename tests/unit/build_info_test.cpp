@@ -204,7 +204,7 @@ TEST_CASE("build info: no part is told that the file does not have") {
 
 namespace {
 
-// What is told of a program that has headers of these strings in its data.
+// The version that is found in a program with headers of these strings in its data.
 std::string runtime_version(GoLayout layout, const std::vector<std::string>& texts,
                             uint32_t flags = PF_R | PF_W) {
   BuiltGoProgram program{.layout = layout};

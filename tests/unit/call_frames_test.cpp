@@ -24,7 +24,7 @@ std::string rule_in(const FrameSpec& spec, uint64_t address = kCode) {
   return rule_in(spec.image(spec.frames()), address);
 }
 
-// That of the function whose entry has these instructions, behind them all.
+// The rule behind all of these instructions of an FDE.
 std::string rule_of(const std::string& instructions, FrameSpec spec = {}) {
   spec.instructions = instructions;
   return rule_in(spec, kCode + 0xff);

@@ -9,7 +9,7 @@ using namespace std::string_literals;
 
 namespace {
 
-// Whether a return address at the end of this code is believed.
+// True if a return address at the end of this code is believed.
 bool is_believed(const std::string& code, uint16_t machine = EM_X86_64) {
   ImageSpec spec{.machine = machine, .parts = {}};
   spec.parts.push_back({.name = ".text",

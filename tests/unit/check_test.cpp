@@ -16,7 +16,7 @@ std::string failures(const go::CheckReport& report) {
   return text;
 }
 
-// Of one invariant; empty if it holds.
+// The first failure of one invariant; empty if it holds.
 std::string failure(std::string_view invariant, const go::Module& module) {
   for (const go::Check& check : go::check_module(module).checks)
     if (check.invariant == invariant)
@@ -190,8 +190,8 @@ TEST_CASE("check: inlined calls") {
   upside_down.tree[0].parent = 1;
   CHECK(failure(kCallers, upside_down) ==
         "0x401000 main.caller: inlined call 0 is called by 1, at pc 0x0");
-  // As in initialisers: the caller of the inner call is said to be at the entry, which is its
-  // own.
+  // Initialisers are like this: the caller of the inner call is said to be at the entry, which
+  // is its own.
   BuiltGoProgram init;
   init.functions[0].inlined = {{1, 0x10}, {0, 0x20}, {-1, 0x30}};
   init.tree[0].parent_pc = 0x2f;

@@ -36,7 +36,7 @@ struct ProgramFile {
         code = segment;
   }
 
-  // As a process maps the program's code at an address.
+  // The event of a process that maps the program's code at an address.
   MapEvent mapping(uint32_t pid, uint64_t start) const {
     return {.time = 1,
             .pid = pid,
@@ -115,7 +115,7 @@ TEST_CASE("code rules: what would take long is not known") {
   ProgramFile file;
   Code code;
   code.map(file.mapping(1, 0x400000), true, file.fd);
-  // Who maps it over and over is followed to some of the places only.
+  // A process that maps it over and over is followed to some of the places only.
   for (uint64_t i = 1; i < 5000; i++)
     code.map(file.mapping(1, 0x400000 + i * 0x100000), true, file.fd);
   CHECK(rule_at(code, 1, 0x400000 + file.function()) == "sp+8 cfa-8 same");

@@ -17,7 +17,7 @@ std::string note(uint32_t type, const std::string& description,
   return out.pad_to((out.out.size() + 3) & ~size_t{3}).out;
 }
 
-// Of a thread on x86-64.
+// The prstatus note of a thread on x86-64.
 std::string status_of(uint32_t id, uint64_t rbp, uint64_t rip, uint64_t rsp) {
   ByteWriter out;
   out.pad_to(32).u32(id).pad_to(112);

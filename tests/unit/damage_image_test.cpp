@@ -1,5 +1,5 @@
-// What damage to an image around its Go function table costs: the table is still found where it
-// is whole, and refused with the reason where it is not.
+// Damage to an image around its Go function table: the table is still found where it is whole,
+// and refused with the reason where it is not.
 
 #include <doctest/doctest.h>
 
@@ -19,7 +19,7 @@ constexpr uint64_t kFlagsField = 8;
 constexpr uint64_t kOffsetField = 24;
 constexpr uint64_t kSizeField = 32;
 
-// Where the header of section .gopclntab lies: the third, behind the empty one and .text.
+// Offset of the header of section .gopclntab: the third, behind the empty one and .text.
 uint64_t section_header(const std::string& file) {
   return load<uint64_t>(as_bytes(file), 40).value() + 2 * 64;
 }

@@ -1,4 +1,4 @@
-// What damage to a record, and to what it points to, costs: that one function, or a part of it.
+// Damage to a record, and to what it points to, costs that one function, or a part of it.
 
 #include <doctest/doctest.h>
 

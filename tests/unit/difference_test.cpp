@@ -347,7 +347,7 @@ TEST_CASE("difference: of a tree the paths to what changed are left") {
                     (found.rows[i].is_significant() ? " +" : ""));
   CHECK(lines == std::vector<std::string>{" main +", "  load", "   rest", "   parse",
                                           "  serve +", "   parse +", "    copy"});
-  // As much of each as there is: what is deeper counts for its callers.
+  // Each has all that it calls: deeper frames count for their callers.
   CHECK(found.rows[5].after.value == doctest::Approx(220e7).epsilon(0.1));
   CHECK(found.rows[5].is_as_caller);
   CHECK_FALSE(found.rows[6].is_as_caller);

@@ -77,7 +77,7 @@ std::string info(const UnitSpec& spec) {
   return ByteWriter().u32(out.out.size()).text(out.out).out;
 }
 
-// Of each byte of code a line: one more than its offset in the section.
+// A line for each byte of code: one more than its offset in the section.
 std::string lines() {
   ByteWriter header;
   header.u8(1).u8(1).u8(1).u8(1).u8(1).u8(10);
@@ -122,7 +122,7 @@ std::string describe(std::span<const Call> calls) {
   return text;
 }
 
-// What is known at each of a few addresses; not "none" only if a function is.
+// The answers at a few addresses; "none" if no function is known there.
 std::vector<std::string> answers(const ImageSpec& spec) {
   std::string file = build_image(spec);
   auto image = *elf::parse(as_bytes(file));
@@ -146,7 +146,7 @@ const std::vector<std::string> kAnswers = {
     "outer(7) /build/a.c:80",
     "none"};
 
-// What is cut off may be missing, but nothing is there that was not.
+// Answers of a file that was cut off may be missing, but none is there that was not before.
 void check_part(const std::vector<std::string>& answers) {
   REQUIRE(answers.size() == kAnswers.size());
   CHECK(answers.front() == "none");
@@ -421,7 +421,7 @@ std::string package_file(const std::string& index) {
   return build_image(spec);
 }
 
-// What the unit 0xbb has of the package, or why that cannot be read.
+// The sections of the package that unit 0xbb has, or why they cannot be read.
 std::string parts_of_second(const std::string& index) {
   std::string file = package_file(index);
   auto package = dwarf::Package::read(*elf::parse(as_bytes(file)));

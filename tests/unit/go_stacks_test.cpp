@@ -96,7 +96,7 @@ TEST_CASE("go stacks: inlined wrappers are left out of their location") {
   CHECK(shown({{{"v", kWrapper}, {"w", kWrapper}}, kG}) == "g ");
   CHECK(shown({{{"panic", kPanic}, {"w", kWrapper}}, kG}) == "(panic w) g ");
   CHECK(shown({kPanics, {{"w", kWrapper}, {"g", kNormal}}}) == "panic (w g) ");
-  // What was called is the outermost function of the location before.
+  // The function that was called is the outermost one of the location before.
   CHECK(shown({{{"panic", kPanic}, {"f", kNormal}}, kW, kG}) == "(panic f) g ");
 }
 
@@ -180,7 +180,7 @@ TEST_CASE(
   CHECK(shown_of({"f", "g"}, {"__schedule", "main"}, "sleeping") == "f g __schedule main ");
   CHECK(shown_of({"__schedule"}, {}, "sleeping") == "__schedule ");
   CHECK(shown_of({}, {"main"}, "sleeping") == "main ");
-  // What Go's runtime does to let a goroutine wait.
+  // Functions of Go's runtime that let a goroutine wait.
   const List parked = {"runtime.gopark", "runtime.chanrecv", "runtime.chanrecv1", "main.f"};
   CHECK(shown_of({}, parked, "chan receive") == "main.f ");
   CHECK(shown_of({}, parked, "") ==
@@ -280,7 +280,7 @@ TEST_CASE("stacks: the collector is charged to those who allocate, by their time
                  "runtime.gcBgMarkWorker"},
                 10);
   stacks.sample({"runtime.sweepone", "runtime.bgsweep"}, 1);
-  // Of a process that does not allocate, and what only sounds like the collector's.
+  // A process that does not allocate, and a function that only sounds like the collector's.
   stacks.sample({"runtime.gcBgMarkWorker"}, 7, 2);
   stacks.sample({"runtime.bgsweeper"}, 1);
   CHECK(estimate_of(stacks.make.profile).empty());

@@ -143,8 +143,8 @@ TEST_CASE("goroutines: what returns to the begin of a function is in that, not b
   CHECK(read->all[0].stack_state == GoroutineStack::kWhole);
 }
 
-// As Program::runtime(), of arm64: functions below kFramed have taken nothing of the stack yet,
-// and that at kInjected was called by a signal handler.
+// A runtime like Program::runtime(), on arm64: functions below kFramed have taken nothing of
+// the stack yet, and the one at kInjected was called by a signal handler.
 constexpr uint64_t kFramed = kCode + 0x80;
 constexpr uint64_t kInjected = kCode + 0xc0;
 
@@ -418,7 +418,7 @@ TEST_CASE("allgs: three words in a row that code of arm64 names") {
   // adrp x27, 0x1000; ldr x0, [x27, 0x10]; ldp x1, x2, [x27, 0x18] of two words.
   std::string code = words({0xb000001b, 0xf9400b60, 0xa9418b61});
   CHECK(find(code) == std::vector<ImageAddress>{ImageAddress{0x401010}});
-  // The same with add x3, x27, 0x10.
+  // add x3, x27, 0x10 in place of the offset.
   CHECK(find(words({0xb000001b, 0x91004363, 0xf9400060, 0xa9408861})) ==
         std::vector<ImageAddress>{ImageAddress{0x401010}});
   for (size_t size = 0; size < code.size(); size++)

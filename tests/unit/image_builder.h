@@ -45,7 +45,7 @@ private:
   uint8_t pointer_size_;
 };
 
-// What to put into an ELF file. Sections are laid out one after the other behind the headers;
+// Contents of an ELF file. Sections are laid out one after the other behind the headers;
 // each may be loaded at an address, by a segment of its own.
 struct ImageSpec {
   struct Part {

@@ -96,7 +96,8 @@ TEST_CASE("memory helper: who asks for what cannot be gets an answer, and no mor
   REQUIRE(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0);
   UniqueFd ours(ends[0]);
   UniqueFd theirs(ends[1]);
-  // As many questions as a number can tell, of any size, of a process that is none.
+  // The most questions that the number can tell, of any size, about a process that does not
+  // exist.
   constexpr size_t kSize = 64 << 20;
   UniqueFd file(memfd_create("arena", MFD_CLOEXEC));
   REQUIRE(ftruncate(file.get(), kSize) == 0);

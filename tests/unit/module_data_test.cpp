@@ -28,7 +28,7 @@ go::ModuleDataLayout layout_of(GoLayout layout) {
   }
 }
 
-// Whether moduledata is found when one of its words is another.
+// True if moduledata is found when one of its words is another.
 bool is_found_with(const BuiltGoProgram& program, size_t word, uint64_t value) {
   ImageSpec spec = program.image();
   Patch(program, spec.parts[2].contents).word(word * program.pointer_size, value);

@@ -113,7 +113,7 @@ private:
     return result;
   }
 
-  // What comes before the pc-value tables and is the frame size, or in its place.
+  // The field before the pc-value tables: the frame size, or what replaced it.
   uint32_t third_field(const GoFunction& function) const {
     if (!is_since(GoLayout::k15))
       return 0x40;

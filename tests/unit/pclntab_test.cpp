@@ -15,7 +15,7 @@ struct LoadedTable {
   Result<go::Pclntab> parse() const {
     return go::Pclntab::parse(as_bytes(parts.bytes), program.order, program.pointer_size);
   }
-  // What parse() says against the table; empty if nothing.
+  // The error of parse(); empty if there is none.
   std::string problem() const {
     auto parsed = parse();
     return parsed ? "" : parsed.error().message();

@@ -861,7 +861,7 @@ TEST_CASE("samples: behind a kernel stack that is cut there is no user code") {
 TEST_CASE("samples: texts are cut between characters, and of many labels the first are kept") {
   const std::string most(raw::kMaxLabelText, 'v');
   const std::string more = most + "v";
-  // Of two bytes each; the last that there is room for would be cut in half.
+  // Two bytes each; the last that there is room for would be cut in half.
   std::string accents;
   while (accents.size() < 300)
     accents += "\u00e9";

@@ -30,7 +30,7 @@ std::string create_error(const std::string& path) {
   return writer.error().message();
 }
 
-// As long as it lives, files of this process cannot grow beyond `size`: a full disk.
+// While it lives, files of this process cannot grow beyond `size`: a full disk.
 class FileSizeLimit {
 public:
   explicit FileSizeLimit(rlim_t size) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
@@ -51,7 +51,7 @@ private:
   rlimit old_{};
 };
 
-// As long as it lives, a standard stream is the file at `path`.
+// While it lives, a standard stream is the file at `path`.
 class Redirection {
 public:
   Redirection(int stream, const std::string& path, int flags)

@@ -125,7 +125,7 @@ public:
   const std::string path = fmt::format("/tmp/perf-{}.map", pid);
 };
 
-// The same, of which a recorder knows that the process has code that no file holds.
+// A perf map of a process that, as the recorder knows, has code that no file holds.
 class NoticedPerfMap : public OwnPerfMap {
 public:
   NoticedPerfMap() { maps.notice(place, pid, 0); }
@@ -199,7 +199,7 @@ TEST_CASE("perf maps: only lines of a map are kept, and marks go with them") {
   CHECK(sizes == std::vector<uint64_t>{0, 10, 20, 30, 40});
   CHECK(std::ranges::is_sorted(map->marks, {}, &PerfMapMark::time));
 
-  // What is written anew has marks of its own.
+  // A map that is written anew has marks of its own.
   own.write("2000 10 f\n");
   PerfMaps::watch(*own.place);
   map = own.maps.read(*own.place, own.pid, 7);

@@ -216,7 +216,7 @@ struct Recording {
     sampler.samples = std::move(samples);
     REQUIRE(recorder.collect());
   }
-  // What was recorded, in order.
+  // The events and samples that were recorded, in order.
   Texts finish() {
     REQUIRE(recorder.finish());
     return sink.texts;
@@ -301,7 +301,7 @@ TEST_CASE("recorder: a child is recorded from its first sample on, with what it 
   recording.look({mmap_of(1, 10, 0x1000), fork_of(1, 2, 20), fork_of(2, 3, 30),
                   mmap_of(3, 40, 0x5000), fork_of(1, 4, 50), mmap_of(9, 60, 0x9000)},
                  {{70, pid(3), {0x1010}}, {71, pid(3), {0x5010}}});
-  // Of 4 there is no sample, and 9 is a stranger.
+  // Process 4 has no sample, and 9 is a stranger.
   CHECK(recording.finish() == Texts{"1 maps [code] at 1000", "2 forks 3",
                                     "3 maps [code] at 1000", "3 maps [code] at 5000",
                                     "sample of 3 at 1010", "sample of 3 at 5010"});

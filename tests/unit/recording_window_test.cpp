@@ -91,7 +91,7 @@ void reach(RecordingWindow& window, uint64_t second) {
   REQUIRE(window.write_stats({.time = second * kSecond}));
 }
 
-// How many samples there are of each process, by number, name and code: "1 sh in /bin/sh".
+// The number of samples of each process by id, name and code: "1 sh in /bin/sh".
 Lines lines_of(const Profile& profile) {
   Lines lines;
   for (const SampleCount& sample : profile.samples) {
@@ -514,7 +514,7 @@ TEST_CASE("accumulated: beyond its limits samples are still counted") {
   CHECK(profile.total_count() == 200);
   CHECK(sum.parts.shortened_samples() > 0);
   CHECK(profile.locations.size() <= 6);
-  // Of each of four names one for each of six locations.
+  // Four names, each with one sample for each of six locations.
   CHECK(profile.samples.size() <= 5 + 4 * 6);
 }
 

@@ -38,7 +38,7 @@ std::vector<Event> events(Events... values) {
   return result;
 }
 
-// What is mapped at an address, or "-".
+// The path that is mapped at an address, or "-".
 std::string path_at(const ProcessHistory& history, uint32_t pid, uint64_t time,
                     uint64_t address) {
   const MapEvent* event = history.find(history.address_space(pid, time), address);

@@ -114,7 +114,7 @@ TEST_CASE("stack tree: nodes of a new tree are not those of the one before") {
   StackTreeReader read;
   std::string before = batch_of({{2, 1}, {3, 1}, {4, 1}}).encode(grown);
   REQUIRE(SampleBatch::decode(as_bytes(before), read));
-  // Of the second tree the first chunk is lost.
+  // The first chunk of the second tree is lost.
   REQUIRE(read.add({.tree = 2, .first = 3, .distances = {1, 4}, .addresses = {12, 13}}));
   Stack stack;
   CHECK(read.append_stack(3, stack) == Found::kCut);
@@ -191,7 +191,7 @@ TEST_CASE("stack tree: stacks that are none of it, or endless") {
 }
 
 TEST_CASE("stack tree: a small chunk cannot ask for all memory") {
-  // As many stacks as a payload can have, each of the most addresses.
+  // The most stacks that a payload can have, each of the most addresses.
   StackTreeWriter grown;
   std::string payload = batch_of({Stack(raw::kMaxStackSize, 7)}).encode(grown);
   // Field 5, packed: node 2048 a hundred thousand times.

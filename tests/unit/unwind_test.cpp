@@ -177,7 +177,7 @@ TEST_CASE("unwind: whether code without a rule is a root nobody knows") {
     CHECK(found.counts.cut == 0);
     CHECK(found.counts.unknown == 1);
   }
-  // What was left out of it had callers.
+  // The frames that were left out had callers.
   Unwound deep =
       unwound({.stack = {leaf(kUnknown), caller(kUnknown)}, .end = StackEnd::kLimit});
   CHECK(deep.counts.cut == 1);
@@ -239,7 +239,7 @@ TEST_CASE("unwind: frames by a word below the stack pointer") {
   for (uint64_t value :
        {uint64_t{40}, uint64_t{kMaxTopSize}, StackWord::kNumber + 32, caller(kRoot)})
     CHECK(by_red_zone({kNearest, value}).stack == "by-red-zone");
-  // Of a caller it is the word below its own stack pointer.
+  // For a caller it is the word below its own stack pointer.
   CHECK(unwound({.stack = {leaf(kFrameless)},
                  .words = {{0, caller(kByRedZone)}, {32, caller(kRoot)}, {kNearest, 32}}})
             .stack == "frameless by-red-zone<");
@@ -424,7 +424,7 @@ TEST_CASE("unwind: from a goroutine's stack to that of the C code that called Go
   CHECK(found.stack == "unknown frameless< framed< root<");
   CHECK(found.counts.cut == 0);
 
-  // Of another frame pointer nothing is known there.
+  // Nothing is known there with another frame pointer.
   sampled.frame_offset = 24;
   CHECK(unwound(sampled).stack == "unknown frameless< framed<");
 }

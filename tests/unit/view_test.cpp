@@ -191,7 +191,7 @@ TEST_CASE(
     if (key.text != "main.main")
       continue;
     Selection only{.focus = {FunctionChoice(keys.choose(profile, key))}};
-    // As a person copies it from a table: an expression that as such matches nothing.
+    // A name copied from a table: an expression that as such matches nothing.
     Selection without{.ignore = {*Pattern::parse(keys.choose(profile, key).label())}};
     Profile chosen = profile;
     Profile rest = turned;

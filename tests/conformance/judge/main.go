@@ -1,4 +1,4 @@
-// What debug/gosym, the Go project's own reader of function tables, says of a Go program:
+// Answers of debug/gosym, the Go project's own reader of function tables, about a Go program:
 //
 //	judge BINARY PLACES
 //

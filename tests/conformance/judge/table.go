@@ -62,7 +62,7 @@ func (t table) readSections(address uint64, count int) []textSection {
 	return sections
 }
 
-// Where a function record has the offsets of two of its tables, behind the entry.
+// Places in a function record of the offsets of two of its tables, behind the entry.
 const pcfileField, pclnField = 16, 20
 
 // lacks tells whether a function has no such table: its offset is 0, which debug/gosym takes for

@@ -1,6 +1,6 @@
 package main
 
-// What is told instead of calls: that there is no asking here, or that there are calls of which
+// Answers in place of calls: that there is no asking here, or that there are calls of which
 // nothing is known.
 const (
 	notAskable = "!"

@@ -8,7 +8,7 @@ import (
 	_ "unsafe" // go:linkname
 )
 
-// What runtime/pprof uses to expand the inlined calls at the last address of a stack.
+// The function by which runtime/pprof expands the inlined calls at the last address of a stack.
 //
 //go:linkname expandFinalInlineFrame runtime/pprof.runtime_expandFinalInlineFrame
 func expandFinalInlineFrame(stack []uintptr) []uintptr

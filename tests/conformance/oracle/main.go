@@ -47,7 +47,7 @@ func Tell() {
 	}
 }
 
-// What is added to the addresses of the file, to be found out from the mapping of this code.
+// The bias that is added to the addresses of the file, found from the mapping of this code.
 func bias(start, offset uintptr) uintptr {
 	self := reflect.ValueOf(Tell).Pointer()
 	maps, err := os.Open("/proc/self/maps")

@@ -1,7 +1,7 @@
 #pragma once
 
-// What the BPF programs ask of the kernel, in a program of its own: for the walk over the stack
-// of a process that is stopped (../../step_stacks.h).
+// Kernel helpers that the BPF programs call, as functions of an ordinary program: for the walk
+// over the stack of a process that is stopped (../../step_stacks.h).
 
 #include <linux/types.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@
 struct task_struct;
 extern struct task_struct native_task;
 
-// Of the stopped process. Sets it to 0 where it fails.
+// Reads memory of the stopped process. Sets it to 0 where it fails.
 long bpf_probe_read_user(void* to, __u32 size, const void* from);
 
 static inline long bpf_probe_read_kernel(void* to, __u32 size, const void* from) {
