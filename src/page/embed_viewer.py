@@ -59,7 +59,7 @@ def without_indentation(sheet):
     return "\n".join(line.strip() for line in sheet.splitlines() if line.strip())
 
 
-# As packing.h says.
+# The digits of page.proto.
 DIGITS = "".join(chr(code) for code in range(33, 127) if chr(code) not in "&<>")
 
 
