@@ -377,6 +377,8 @@ std::optional<ChunkHeader> Chunks::header_at(uint64_t offset) {
 
 std::optional<Chunk> Chunks::next() {
   while (offset_ < file_.size()) {
+    // Without a sound header nothing tells how long the chunk is: the next one may begin at any
+    // byte, and is known by its magic and its checksum.
     auto header = header_at(offset_);
     if (!header) {
       skip_to_magic();
@@ -384,6 +386,7 @@ std::optional<Chunk> Chunks::next() {
     }
     uint64_t begin = offset_ + sizeof *header;
     uint64_t size = padded(sizeof *header + uint64_t{header->stored_size});
+    // The header is believed from here on: a payload that is damaged costs one chunk.
     offset_ += size;
     Bytes stored = part(begin, header->stored_size);
     if (stored.size() == header->stored_size && checksum(stored) == header->payload_checksum)
@@ -394,6 +397,7 @@ std::optional<Chunk> Chunks::next() {
                    .offset = begin,
                    .end = offset_,
                    .stored = stored};
+    // A second recording may begin within what is damaged, if the first one was cut off there.
     damaged_bytes_ += size;
     look_for_recording(offset_ - size, offset_);
   }

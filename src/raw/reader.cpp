@@ -47,6 +47,8 @@ Result<FileHeader> parse_header(Bytes file) {
     return errorf("header: cut short at byte {:#x} of {:#x}", file.size(), sizeof header);
   std::memcpy(&header, file.data(), sizeof header);
 
+  // From the most telling reason to the least: a file of another version or byte order has a
+  // wrong checksum as well.
   if (header.byte_order_mark != kByteOrderMark)
     return errorf("header: byte order mark is {:#010x}, not {:#010x}", header.byte_order_mark,
                   kByteOrderMark);
@@ -298,22 +300,27 @@ Result<Recording> parse(std::shared_ptr<const Input> input, uint64_t memory_budg
 
   Chunks chunks(file, header->header_size);
   while (auto chunk = chunks.next()) {
+    // A sequence that begins anew is a second recording, whose numbers of images and processes
+    // mean something else. Chunks that are missing leave a gap, which is no reason to refuse.
     parsing.has_another |= chunk->sequence + 1 < recording.next_sequence;
     recording.next_sequence = std::max(recording.next_sequence, chunk->sequence + 1);
     if (!add(*chunk, parsing))
       recording.damaged_chunks++;
     if (parsing.has_another || chunks.other_recording() != 0)
       return several_recordings(chunks.other_recording());
+    // After each chunk: a single one is bounded by kMaxPayloadSize, so it exceeds by no more.
     if (recording.memory > recording.memory_budget)
       return out_of_budget(recording);
   }
   if (chunks.other_recording() != 0)
     return several_recordings(chunks.other_recording());
+  // Without Info nothing tells what the samples are of.
   if (!parsing.has_info)
     return Error("first chunk: missing or damaged");
   recording.damaged_bytes = chunks.damaged_bytes();
   // A chunk that is appended must not be taken for the rest of one that was cut short.
   recording.chunks_end = std::max(file.size(), chunks.end_of_cut_chunk());
+  // Events come last, when it is known which processes have samples.
   if (auto events = read_events(recording, recording.memory); !events)
     return std::move(events).error();
   return std::move(parsing.recording);
@@ -407,6 +414,7 @@ Result<UniqueFd> copy_stream(int stream, const Input::StreamLimit& limit_of) {
     if (!write_all(copy.get(), read))
       return last_error().context("cannot keep it");
     copied += read.size();
+    // How much is read at most depends on what it is, which its first bytes tell.
     if (limit)
       continue;
     begin.append(read);
@@ -543,6 +551,9 @@ Result<> read_events(Recording& recording, uint64_t& memory) {
   uint64_t size = 0;
   for (const Recording::StoredChunk& chunk : recording.event_chunks)
     size += chunk.raw_size;
+  // A host that starts many processes has more events than samples. Those of processes without
+  // a sample, and that no such process descends from, are passed over; to find out takes a pass
+  // over all samples, which does not pay for few events.
   bool keeps_all = size <= kFewEvents;
   Ids ids;
   if (!keeps_all) {
@@ -554,6 +565,8 @@ Result<> read_events(Recording& recording, uint64_t& memory) {
   for (const Recording::StoredChunk& chunk : recording.event_chunks) {
     size_t before = recording.events.size();
     auto payload = read_payload(chunk);
+    // A chunk is taken as a whole or not at all: half of its events would put mappings of
+    // different times together.
     bool is_sound = payload && decode_events(as_bytes(*payload), [&](Event event) {
                       if (!keeps_all && !is_needed(event, ids))
                         return true;

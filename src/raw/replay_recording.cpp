@@ -113,6 +113,8 @@ Result<Replayed> replay(raw::Recording& recording, const Filter& filter, GroupBy
                         const FindCallersWithin& find) {
   size_t event_count = recording.info.events.size();
   const std::vector<RecordedEvent> events = recording.info.events;
+  // The histories of processes and mappings are built of all events first, so that samples may
+  // come in any order: chunks of different CPUs overlap in time.
   Replay replay(std::move(recording.info), std::move(recording.images),
                 std::move(recording.events), recording.perf_maps, group_by);
   replay.set_begin(recording.begin_time, filter.time.begin);
@@ -130,13 +132,16 @@ Result<Replayed> replay(raw::Recording& recording, const Filter& filter, GroupBy
     SharedNumbers numbers(*batch, replay);
     size_t row_number = 0;
     for (const raw::SampleBatch::Row& row : batch->rows()) {
+      // Memory is asked for now and then only: to add it up takes longer than to add a sample.
       if (row_number++ % kRowsBetweenChecks == 0 && !has_room())
         return raw::out_of_budget(recording);
+      // The sample borrows from the batch, which lives until the end of the loop.
       RecordedSample sample = batch->sample(row);
       if (sample.event >= event_count) {
         note_left_out(1, fmt::format("event {} of {}", sample.event, event_count), recording);
         continue;
       }
+      // Before the filter: the duration is that of the recording, whatever is shown of it.
       end_time = std::max(end_time, sample.time);
       if (is_interval(events[sample.event], sample)) {
         cut_interval(sample, filter.time, recording.begin_time);
@@ -146,6 +151,8 @@ Result<Replayed> replay(raw::Recording& recording, const Filter& filter, GroupBy
       if (keeps_all || filter.keeps(sample, replay.names(sample), recording.begin_time))
         replay.add(sample, numbers.of(row));
     }
+    // Callers are found between chunks if words of stacks have come to be much: they are freed
+    // then.
     if (find && !find_callers(recording, replay, stacks, find))
       return raw::out_of_budget(recording);
   }

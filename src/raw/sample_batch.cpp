@@ -242,6 +242,7 @@ std::string SampleBatch::encode() const {
 }
 
 std::string SampleBatch::encode(StackTreeWriter& tree) const {
+  // Entry 0 of each table is the empty one, which is never written.
   tree.begin_chunk(addresses_.size());
   std::vector<uint32_t> stack_nodes;
   for (uint32_t i = 1; i < stack_count(); i++)
@@ -255,10 +256,13 @@ std::string SampleBatch::encode(StackTreeWriter& tree) const {
   std::vector<uint32_t> list_sizes;
   for (uint32_t i = 1; i < switch_list_count(); i++)
     list_sizes.push_back(static_cast<uint32_t>(switches(i).size()));
+  // Words and registers are told in two sets of columns, each in the order of the dumps, so
+  // that the sizes alone say which dump an entry is of.
   std::vector<StackWord> words = words_;
   auto registers =
       std::stable_partition(words.begin(), words.end(), std::not_fn(&StackWord::is_register));
 
+  // The tables come before the rows, as readers check the one by the other.
   std::string payload;
   payload.reserve(size_in_memory());
   pbf_writer out(payload);
@@ -272,6 +276,7 @@ std::string SampleBatch::encode(StackTreeWriter& tree) const {
   label_sets_.write(out, kLabelSets);
   for (const std::string& text : std::span(texts_).subspan(1))
     out.add_bytes(kTexts, text);
+  // A column of zeros is left out, so new columns cost nothing where they are not used.
   for_each_column([&](const auto& column) { write(out, column, rows_); });
   return payload;
 }
@@ -510,12 +515,16 @@ struct Stacks {
 Result<Stacks> take_stacks(const Tables& tables, StackTreeReader& tree, Damage& damage) {
   using Found = StackTreeReader::Found;
   Stacks stacks;
+  // A chunk whose samples have no stacks does not move the tree: nothing that came before is
+  // forgotten.
   bool has_nodes = tables.nodes.tree != 0 || tables.nodes.first != 0 ||
                    !tables.nodes.distances.empty() || !tables.stack_nodes.empty();
   if (!has_nodes)
     return stacks;
   if (auto added = tree.add(tables.nodes); !added)
     return std::move(added).error();
+  // A node of a few bytes may stand for kMaxStackSize addresses, any number of times: what is
+  // read is bounded as a whole, or a small payload could ask for all memory.
   size_t read = 0;  // addresses, those of stacks that are left out included
   for (uint32_t node : tables.stack_nodes) {
     size_t begin = stacks.addresses.size();
@@ -523,6 +532,8 @@ Result<Stacks> take_stacks(const Tables& tables, StackTreeReader& tree, Damage& 
     read += stacks.addresses.size() - begin;
     if (read > kMaxStackAddresses)
       return errorf("stacks of more than {} addresses", kMaxStackAddresses);
+    // A wrong stack costs the samples that refer to it, not the chunk: it stays in the table,
+    // as an empty one, so that numbers of those behind it are right.
     bool is_wrong = damage.has(found == Found::kNoNode, [&] {
       return fmt::format("stack at node {} of {}", node, tree.size());
     });
@@ -671,6 +682,7 @@ Result<SwitchLists> take_switches(const Tables& tables, Damage& damage) {
   if (tables.switch_words.size() != count || tables.switch_frames.size() != count)
     return errorf("{} switches of stacks, with {} offsets of words and {} of frames", count,
                   tables.switch_words.size(), tables.switch_frames.size());
+  // From here on the sizes add up to the length of the columns: the loops below need no bounds.
   if (auto sound = check_sizes(tables.list_sizes, count, "list", "switches"); !sound)
     return std::move(sound).error();
   // Undoes kPlusOne, the coding of such columns.
@@ -682,6 +694,7 @@ Result<SwitchLists> take_switches(const Tables& tables, Damage& damage) {
     for (uint32_t i = 0; i < size; i++, next++)
       lists.switches.push_back({tables.switch_starts[next], offset(tables.switch_words[next]),
                                 offset(tables.switch_frames[next])});
+    // As with stacks, a wrong list is emptied and keeps its number.
     bool is_wrong = damage.has(!are_sound(std::span(lists.switches).subspan(begin)), [&] {
       return fmt::format("list {} of switches of stacks", lists.begins.size() - 1);
     });
@@ -831,6 +844,8 @@ Result<SampleBatch> SampleBatch::decode(Bytes payload, StackTreeReader& tree) {
   auto done = read_protobuf(payload, [&](pbf_reader in) { read_tables(in, tables, sizes); });
   if (!done)
     return std::move(done).error();
+  // Tables are checked one by one. A wrong entry is noted in `damage`; a table whose sizes do
+  // not fit together ends the payload.
   Damage damage;
   auto stacks = take_stacks(tables, tree, damage);
   if (!stacks)
@@ -840,6 +855,8 @@ Result<SampleBatch> SampleBatch::decode(Bytes payload, StackTreeReader& tree) {
   auto lists = take_switches(tables, damage);
   if (!lists)
     return std::move(lists).error();
+  // All columns have to be of one length before rows are made: a payload of a few bytes could
+  // claim any number of them.
   auto count = count_rows(sizes);
   if (!count)
     return std::move(count).error();
@@ -849,9 +866,12 @@ Result<SampleBatch> SampleBatch::decode(Bytes payload, StackTreeReader& tree) {
                        .wrong_sets = check_labels(tables.label_sets, damage),
                        .wrong_texts = check_texts(tables.texts, damage)};
   SampleBatch batch;
+  // A second pass over the payload writes the numbers into the rows, in place.
   batch.rows_.resize(*count);
   if (done = read_protobuf(payload, [&](pbf_reader in) { fill_rows(in, batch.rows_); }); !done)
     return std::move(done).error();
+  // Rows that refer to entries that are wrong, or not there, go. Whatever is left may be used
+  // without a check.
   batch.left_out_ = RowChecker(referred, damage).check(batch.rows_);
   batch.problem_ = damage.take_problem();
   batch.addresses_ = std::move(referred.stacks.addresses);
@@ -911,11 +931,15 @@ Result<> StackTreeReader::add(const NewNodes& nodes) {
                   nodes.first, kMaxTreeSize);
   if (nodes.tree == tree_ && nodes.first <= size())
     return errorf("node {} of tree {} again", nodes.first, nodes.tree);
+  // A caller has a smaller number than its node. So there are no cycles, and a walk to the root
+  // ends.
   for (size_t i = 0; i < nodes.distances.size(); i++)
     if (nodes.distances[i] == 0 || nodes.distances[i] > nodes.first + i)
       return errorf("node {} is called by one {} before it", nodes.first + i,
                     nodes.distances[i]);
 
+  // Numbers between what is known and the first new node were in chunks that are lost: they are
+  // filled with kLost, at which append_stack() cuts a stack.
   size_t kept = nodes.tree == tree_ ? callers_.size() : 1;
   tree_ = nodes.tree;
   callers_.resize(kept);

@@ -101,11 +101,16 @@ bool SampleFitter::fit_stacks(RecordedSample& sample) {
     sample.frame_offset = kNoFrame;
     sample.user_end = StackEnd::kUnreadable;
   }
+  // A place behind the end of the stack says nothing, and a reader would refuse it with all of
+  // the sample.
   std::span<const uint64_t> user = sample.user_stack;
   if (sample.goroutine_start >= user.size())
     sample.goroutine_start = 0;
   if (sample.gap >= user.size() || sample.gap == 0 || sample.missing == 0)
     sample.gap = sample.missing = 0;
+  // A stack that is too deep gets a gap in its middle, or a larger one: the leaf and the root
+  // tell more than what is between. `goroutine_start` moves with its frame, or to the gap if
+  // that frame is gone.
   if (user.size() > kMaxStackSize) {
     auto [begin, count] = choose_gap(user.size(), sample.gap);
     stack_.assign(user.begin(), user.begin() + begin);

@@ -158,6 +158,8 @@ Result<> Writer::write_header(const Clocks& clocks) {
 }
 
 Result<> Writer::write_chunk(ChunkType type, std::string_view payload) {
+  // The file ends at the first chunk that did not fit: a later, smaller one would leave a gap
+  // in the sequence that looks like damage.
   if (failure_)
     return *failure_;
   if (uint32_t limit = max_payload_size(type); payload.size() > limit)
@@ -167,6 +169,7 @@ Result<> Writer::write_chunk(ChunkType type, std::string_view payload) {
   std::string_view stored = compress(payload);
   ChunkHeader header;
   header.type = type;
+  // What does not become smaller is stored as it is: then a reader need not unpack it.
   header.flags = stored.size() < payload.size() ? kZstdFlag : 0;
   header.stored_size = static_cast<uint32_t>(stored.size());
   header.raw_size = static_cast<uint32_t>(payload.size());
@@ -178,6 +181,8 @@ Result<> Writer::write_chunk(ChunkType type, std::string_view payload) {
   append(header, chunk_);
   chunk_ += stored;
   chunk_.resize(padded(chunk_.size()));
+  // One write for the whole chunk, so that a recorder that is killed leaves whole chunks. The
+  // number is used again if nothing was written.
   auto done = write(chunk_);
   if (done)
     sequence_++;
@@ -295,9 +300,13 @@ Result<OutputFile> create(const std::string& path) {
       ::open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!fd)
     return system_error("cannot create " + quoted(path), errno);
+  // The lock says that somebody writes, to set_aside() and `archive`. The kernel drops it with
+  // the last descriptor, however the recorder ends.
   flock(fd.get(), LOCK_EX | LOCK_NB);  // some file systems have no locks
   constexpr int kMaxTries = 100;
   Result<> done = Ok{};
+  // Another recorder may put a file of its own in place between the two steps: then its file is
+  // set aside as well, unless it is still locked.
   for (int i = 0; done && i < kMaxTries; i++) {
     auto has_set_aside = set_aside(path);
     if (!has_set_aside) {
@@ -347,8 +356,11 @@ Result<OutputFile> open_output(const std::string& path) {
   if (lstat(path.c_str(), &link) != 0)
     return errno == ENOENT ? create(path)
                            : system_error("cannot create " + quoted(path), errno);
+  // Kinds are told by lstat(2): a link is never followed to a file that would be overwritten,
+  // as anybody may put one into /tmp. Links to streams, such as /dev/stdout, are taken.
   if (S_ISREG(link.st_mode))
     return create(path);
+  // In a sticky directory the owner of a link or FIFO may be somebody who waits for root.
   if (is_planted(path, link))
     return planted_error(path, link);
 

@@ -84,6 +84,8 @@ void ImageSymbols::open_native(const std::string& path, const DebugFileOptions& 
   elf::Kind kind = elf::kind_of(image());
   if (kind.is_packed)
     add_problem("packed by UPX: only what upx -d makes of it has code and names");
+  // The program may have lost either of the two alone: `strip -g` leaves .symtab, and a debug
+  // file may have one only. Each is taken from the program first.
   bool has_dwarf = kind.has_dwarf;
   auto symtab = open_symtab_source(image());
   if (!has_dwarf || !symtab) {
@@ -100,6 +102,7 @@ void ImageSymbols::open_native(const std::string& path, const DebugFileOptions& 
     open_dwarf(image(), path, path, options);
   if (!symtab && debug_image)
     symtab = open_symtab_source(*debug_image);
+  // .gnu_debugdata, of Fedora, has what .symtab lacks: it is of use only without that.
   if (!symtab)
     return open_minidebuginfo();
   symtab_ = symtab.get();
@@ -312,6 +315,7 @@ std::vector<FunctionRange> ImageSymbols::functions() const {
     source->list(listed);
     if (listed.empty())
       continue;
+    // Sources are in the order of their evidence, so each is asked what the better ones know.
     std::erase_if(listed, [&](const FunctionRange& function) {
       auto knows = [&](SymbolSource* other) { return other->find(function.address, calls); };
       return std::ranges::any_of(better, knows);

@@ -53,6 +53,7 @@ public:
   // left.
   uint64_t open(Profile& profile) {
     std::span<ProfileImage> images = std::span(profile.images).subspan(opened_);
+    // Only files of images that samples are in are put together from their pieces.
     std::map<ImageId, const RecordedImage*> wanted;
     for (const ProfileImage& image : images)
       if (image.kind == ProfileImage::Kind::kFile)
@@ -69,6 +70,7 @@ public:
     recording_.damaged_chunks += files.damaged_chunks;
     kept_.held.merge(files.files);
     kept_.file_problems.merge(files.problems);
+    // Other recordings of a report may keep what this one lacks, by build id.
     if (others_ && kept_.numbers)
       open_from_others(images);
     return left_;

@@ -420,11 +420,14 @@ void identify(RecordedImage& image, const DebugFileOptions& files) {
   auto now = elf::parse((*file)->bytes());
   if (!now)
     return;
+  // By an id only: the profile has no size and time to compare, and a file at the path may be
+  // of another build. One that is not the same is as good as none.
   elf::BuildIds ids = elf::build_ids(*now);
   bool is_same =
       image.gnu_build_id.empty() ? image.go_build_id == ids.go : image.gnu_build_id == ids.gnu;
   if (!is_same)
     return;
+  // From here on the image is as if it had been recorded, so that the same code names it.
   image.gnu_build_id = ids.gnu;
   image.go_build_id = ids.go;
   image.size = (*file)->bytes().size();

@@ -95,10 +95,14 @@ std::optional<UnwindRule> UnwindRules::find(const Location& location) {
     return std::nullopt;
   Binary& binary = open(location);
   const elf::Image& image = binary.image();
+  // Signal frames and begins of coroutines are known by their code, before any table is asked:
+  // that of musl is missing, others do not hold the address behind the system call.
   if (!location.is_return && elf::is_signal_return(image, *location.image_address))
     return kSignalReturn;
   if (!location.is_return && elf::is_context_start(image, *location.image_address))
     return UnwindRule{.return_kind = UnwindRule::ReturnAddress::kNone};
+  // Rules are those of the call, not of what is returned to: that may be another function, if
+  // the call was the last instruction of a function that does not come back.
   ImageAddress address = call_of(location);
   if (is_kickoff(binary, address))
     return UnwindRule{.return_kind = UnwindRule::ReturnAddress::kNone};
@@ -107,10 +111,13 @@ std::optional<UnwindRule> UnwindRules::find(const Location& location) {
   auto rule = module ? go::unwind_rule(*module, address) : std::nullopt;
   if (!rule && binary.call_frames())
     rule = binary.call_frames()->find(address);
+  // Stubs of the PLT, which not every linker describes.
   if (!rule)
     rule = elf::rule_at_jump(image, address);
   if (rule || is_of_go(binary, address))
     return rule;
+  // Names are asked last, for it takes a symbol table to know them. Without a name the
+  // instructions up to the next return tell how the stack pointer moves.
   bool begins_stack =
       is_root(binary, address) ||
       (location.is_return && is_root_returned_to(binary, *location.image_address));
