@@ -121,6 +121,7 @@ std::shared_ptr<const Entries> entries_of(const Selected& selected, Dimension::K
                                                    .by_total = {},
                                                    .by_name = {},
                                                    .programs = std::move(programs)});
+  // All orders are made at once: a key that changes the order then waits for nothing.
   const std::vector<Total>& all = entries->totals;
   entries->by_self.resize(all.size());
   std::iota(entries->by_self.begin(), entries->by_self.end(), 0);
@@ -149,6 +150,8 @@ std::shared_ptr<const PathTree> with_paths(CallTree tree) {
   for (const ViewKey& key : tree.keys)
     // Keys of groups have no identity: their text is one.
     hashes.push_back(key.identity != 0 ? key.identity : std::hash<std::string>()(key.text));
+  // A path is told by a hash of its keys, so that a cursor finds its node again in another
+  // tree.
   std::vector<uint32_t> open = {0};  // the last node of each depth
   result->paths = {kRootPath};
   result->parents = {0};
@@ -252,6 +255,7 @@ std::vector<std::string> words_of(const Query& query, uint64_t time_step) {
   for (const Pick& pick : query.picks)
     words.push_back(fmt::format("{}{} {}", pick.is_left_out ? "not " : "",
                                 to_string(pick.dimension), pick.text));
+  // The end of a selection that reaches to the end is not told: it moves while samples come.
   if (query.time != Steps()) {
     auto seconds = [&](uint64_t step) { return static_cast<double>(step * time_step) / 1e9; };
     words.push_back(query.time.end == UINT32_MAX

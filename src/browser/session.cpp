@@ -374,6 +374,7 @@ private:
     }
     bool was_frozen = state_.is_frozen;
     Effect effect = update(state_, key, *answer_);
+    // The worker stops to make new answers; the recorder goes on.
     if (was_frozen != state_.is_frozen)
       worker_.freeze(state_.is_frozen);
     switch (effect.kind) {
@@ -386,6 +387,7 @@ private:
         state_.message = "copied: " + effect.text;
         break;
       case Effect::Kind::kExport:
+        // What is written is what the screen will show, not what it shows.
         wait_for_answer();
         tell_written(write_(shown_profile(*answer_), effect.text));
         break;

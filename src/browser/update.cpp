@@ -654,6 +654,8 @@ void move_in_outline(State& state, const Key& key, const Answer& answer) {
     return;
   // The list may have become shorter since it was drawn.
   list.row = std::min(list.row, rows.size() - 1);
+  // Rows are of the tree as it is folded; paths tell nodes in the tree that comes next, and are
+  // what is kept.
   uint32_t node = rows[list.row].node;
   bool open = rows[list.row].is_open && rows[list.row].has_children;
   auto is = [&](char32_t character) { return is_character(key, character); };
@@ -777,6 +779,7 @@ void click(State& state, const Key& key, const Answer& answer) {
         choose_page(state, static_cast<Page>(i), answer);
     return;
   }
+  // Below the tabs only lines of the page itself are of use.
   if (key.y < layout.body || key.y >= layout.body + layout.rows)
     return;
   size_t line = key.y - layout.body;
@@ -1086,6 +1089,7 @@ Effect update_page(State& state, const Key& key, const Answer& answer) {
         state.part = state.part == Part::kCentre ? Part::kCallees : Part::kCallers;
         break;
       }
+      // Backwards is forwards by one less than there are pages.
       size_t step = key.kind == Kind::kTab ? 1 : kPageCount - 1;
       size_t next = (static_cast<size_t>(state.page) + step) % kPageCount;
       choose_page(state, static_cast<Page>(next), answer);
@@ -1166,6 +1170,8 @@ void settle(State& state, const Answer& answer) {
       if (answer.code)
         settle_code(state, answer, layout.rows);
   }
+  // An answer may have fewer entries than the one before: cursors are put back into their
+  // lists.
   if (answer.menu)
     keep_on_screen(state.menu, answer.menu->size(), window_rows(state.size));
   if (state.query.time.end != UINT32_MAX && state.query.time.begin >= state.query.time.end)
@@ -1204,6 +1210,8 @@ Effect update(State& state, const Key& key, const Answer& answer) {
       update_time(state, key, answer);
       break;
   }
+  // Whatever the key has done, cursor and screen fit the answer afterwards, so that drawing
+  // needs no checks.
   settle(state, answer);
   return effect;
 }

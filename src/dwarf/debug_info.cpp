@@ -240,6 +240,8 @@ bool DebugInfo::find_code(Dwarf_CU* unit, CodeUnit& found) {
   found.die = found.own;
   if (type != DW_UT_skeleton)
     return true;
+  // A package of split units is read by us, since libdw 0.188 reads none; a single .dwo by
+  // libdw.
   Dwarf_Die split{};
   found.packaged = open_packaged(found.own, id);
   if (found.packaged != nullptr)
@@ -247,6 +249,8 @@ bool DebugInfo::find_code(Dwarf_CU* unit, CodeUnit& found) {
   else if (follows_split_ && has_split_file(found.own))
     dwarf_cu_info(unit, nullptr, nullptr, nullptr, &split, nullptr, nullptr, nullptr);
   found.lacks_split = split.addr == nullptr;
+  // The skeleton still tells which code is of the unit: it answers for that code, without
+  // names.
   if (found.lacks_split)
     return true;
   found.die = split;
@@ -600,12 +604,15 @@ struct FunctionReader {
     return for_each_child(walk, parent, [&](Dwarf_Die& child) -> char* {
       switch (dwarf_tag(&child)) {
         case DW_TAG_subprogram:
+          // A declaration has no code; what lies below it describes parameters.
           if (dwarf_hasattr(&child, DW_AT_declaration) != 0)
             return nullptr;
           for_each_range(ranges, child, walk.left.ranges, [&](uint64_t begin, uint64_t end) {
             functions.push_back({begin, end, child});
           });
           return read(child, depth + 1, true);
+        // Types hold code below functions, and in languages that put all functions into them.
+        // Elsewhere they hold declarations, which are most of a unit of C++.
         case DW_TAG_class_type:
         case DW_TAG_structure_type:
         case DW_TAG_union_type:

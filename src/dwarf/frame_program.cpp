@@ -119,6 +119,8 @@ bool Program::run_state(uint8_t opcode, Reader& in) {
       in.uvarint64();
       return true;
     case DW_CFA_remember_state:
+      // Rows may be remembered over and over: their number is bounded, as is that of their
+      // columns.
       remembered_.push_back(row_);
       return remembered_.size() <= kMaxRemembered;
     case DW_CFA_restore_state:
@@ -158,6 +160,7 @@ bool Program::run_cfa(uint8_t opcode, Reader& in) {
     case DW_CFA_def_cfa_offset_sf:
       set_cfa(column, scaled(in.svarint64()));
       return true;
+    // The CFA is an expression until one of the others sets it again.
     case DW_CFA_def_cfa_expression:
       row_.cfa_expression = block(in);
       return true;
@@ -542,6 +545,7 @@ bool Evaluation::run_unary(uint8_t opcode) {
       return true;
     case DW_OP_abs: {
       uint64_t value = pop();
+      // Negated as an unsigned number: the least int64_t has no positive one.
       push(static_cast<int64_t>(value) < 0 ? 0 - value : value);
       return true;
     }

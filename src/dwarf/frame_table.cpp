@@ -78,6 +78,7 @@ std::optional<Head> read_head(const FrameSection& section, uint64_t offset) {
   bool is_long = length == UINT32_MAX;
   if (is_long)
     length = in.u64();
+  // In .eh_frame a length of 0 ends the section; in .debug_frame it is an empty entry.
   if (!in.ok() || length > in.remaining() || (length == 0 && !section.is_debug_frame))
     return std::nullopt;
 
@@ -85,6 +86,8 @@ std::optional<Head> read_head(const FrameSection& section, uint64_t offset) {
   Head head{.body = Reader(section.bytes.first(id_offset + length), section.order),
             .end = id_offset + length};
   head.body.bytes(id_offset);
+  // The two sections tell their CIE in different ways: .debug_frame by its offset, .eh_frame by
+  // the distance back from here, where 0 is no distance but marks a CIE.
   if (section.is_debug_frame) {
     head.setup = is_long ? head.body.u64() : head.body.u32();
     head.is_common = head.setup == (is_long ? UINT64_MAX : UINT32_MAX);
@@ -137,10 +140,12 @@ std::optional<FrameSetup> read_setup(const FrameSection& section, Reader in) {
   setup.data_alignment = in.svarint64();
   setup.return_column = version == 1 ? in.u8() : in.uvarint64();
 
+  // Without the augmentation nothing tells where the instructions begin.
   for (char letter : augmentation)
     if (!read_augmentation(in, letter, setup))
       return std::nullopt;
   setup.instructions = in.bytes(in.remaining());
+  // Such addresses count from a base that the program has at run time.
   bool is_relative_to_data = (setup.encoding & kBaseMask) == DW_EH_PE_datarel;
   return in.ok() && !is_relative_to_data ? std::optional(setup) : std::nullopt;
 }
@@ -216,6 +221,7 @@ std::optional<FrameEntry> FrameTable::read_function(uint64_t offset) const {
 
   Reader& in = head->body;
   auto begin = read_encoded(in, encoding, pointer_size, section_.address);
+  // The size has the form of an address, but is relative to nothing.
   auto size = read_encoded(in, encoding & kFormMask, pointer_size, {});
   if (!begin || !size || *size > UINT64_MAX - *begin)
     return std::nullopt;

@@ -86,6 +86,7 @@ std::optional<LineTable> LineTableReader::read(uint64_t offset, uint64_t& left) 
   Bytes bytes = in.bytes(size);
   if (!in.ok() || size > left)
     return std::nullopt;
+  // Units may share a table, or say that they do: each reading is paid for.
   left -= size;
 
   Reader body(bytes, sections_.order);
@@ -98,6 +99,7 @@ std::optional<LineTable> LineTableReader::read(uint64_t offset, uint64_t& left) 
   if (!body.ok() || !read_header(header))
     return std::nullopt;
   run(body);
+  // Sequences are sorted, not rows: a discarded one, at address 0, then hides nothing.
   std::ranges::stable_sort(table_.sequences_, {}, &LineTable::Sequence::begin);
   return std::move(table_);
 }
@@ -110,6 +112,7 @@ bool LineTableReader::read_header(Reader& in) {
   line_base_ = static_cast<int8_t>(in.u8());
   line_range_ = in.u8();
   opcode_base_ = in.u8();
+  // Special opcodes divide by the one and count from the other.
   if (line_range_ == 0 || opcode_base_ == 0)
     return false;
   operand_counts_ = in.bytes(opcode_base_ - 1u);
@@ -165,6 +168,7 @@ void LineTableReader::read_entries(Reader& in, Add add) {
   // Each takes a byte at the least.
   if (count > std::min(in.remaining(), kMaxFiles))
     in.bytes(UINT64_MAX);  // fails
+  // Entries have whatever columns the formats list, checksums and texts of sources included.
   for (uint64_t i = 0; i < count && in.ok(); i++) {
     Value path;
     Value directory;
@@ -268,6 +272,8 @@ void LineTableReader::run_standard(Reader& in, uint8_t opcode) {
       row_.address += in.u16();
       return;
     default:
+      // The header tells how many operands an opcode has, so that unknown ones can be passed
+      // over.
       for (auto left = std::to_integer<int>(operand_counts_[opcode - 1u]); left > 0; left--)
         in.uvarint64();
   }

@@ -42,6 +42,8 @@ Result<Package> Package::read(const elf::Image& image) {
   Bytes version = in.bytes(4);
   bool is_5 = load<uint16_t>(version, 0, image.order) == 5;
   package.version_ = is_5 ? 5 : load<uint32_t>(version, 0, image.order).value_or(0);
+  // A hash table of ids and row numbers, then a table of offsets and one of sizes with a column
+  // for each kind of section. It is read as a list: every slot is looked at once.
   uint32_t columns = in.u32();
   uint32_t units = in.u32();
   uint32_t slots = in.u32();
@@ -50,6 +52,7 @@ Result<Package> Package::read(const elf::Image& image) {
   Bytes kinds = in.bytes(uint64_t{4} * columns);
   if (!in.ok())
     return in.error("index of units");
+  // Bounded before the products below, which could wrap around.
   if (columns > kMaxColumns)
     return errorf("index of units: {} columns, where {} are allowed", columns, kMaxColumns);
   Bytes offsets = in.bytes(uint64_t{4} * columns * units);

@@ -118,6 +118,7 @@ void PackagedUnit::visit_4(Bytes list, uint64_t& left, const Visitor& visit) con
 void PackagedUnit::visit_5(Bytes list, uint64_t& left, const Visitor& visit) const {
   Reader in(list, program_.order);
   uint64_t base = skeleton_.base;
+  // Each entry is paid for, for any number of DIEs may have the same long list.
   for (; left > 0; left--) {
     uint64_t begin = 0;
     uint64_t end = 0;

@@ -52,6 +52,7 @@ bool is_of_debugging(const elf::Section& section) {
 }
 
 Result<Stored> find_stored(const elf::Image& image, const elf::Section& section) {
+  // Sections were named .zdebug_* before SHF_COMPRESSED: "ZLIB" and a size in big endian.
   bool is_old = section.name.starts_with(kPacked);
   std::string_view last = section.name.substr((is_old ? kPacked : kPlain).size());
   Stored stored = {.name = std::string(kPlain).append(last),
@@ -73,6 +74,7 @@ Result<Stored> find_stored(const elf::Image& image, const elf::Section& section)
     in.bytes(8);
   }
   stored.bytes = tail(stored.bytes, in.offset());
+  // The size that is claimed is allocated before anything is unpacked.
   if (stored.size > kMaxUnpacked || stored.size / kMaxRatio > stored.bytes.size())
     return errorf("{}: {} bytes are said to unpack to {}", printable(stored.name),
                   stored.bytes.size(), stored.size);
@@ -141,6 +143,8 @@ Result<PlainFile> PlainFile::make(const elf::Image& image) {
       *sections, [](const Stored& section) { return section.name.starts_with(".debug_info"); });
   if (!has_packed && (has_units || sections->empty()))
     return file;
+  // libdw gets a file in memory with these sections alone; the plain ones are copied as well,
+  // as it takes one file.
   SectionFile made(image);
   for (const Stored& section : *sections)
     made.add(section.name, section.size);

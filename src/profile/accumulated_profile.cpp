@@ -91,6 +91,7 @@ void AccumulatedProfile::add(const Profile& part, uint32_t first_recording) {
     std::vector<LocationId> stack;
     for (LocationId id : part.stack(static_cast<StackId>(i)))
       stack.push_back(ids.locations[to_index(id)]);
+    // Beyond a limit a stack is cut: see add_stack().
     auto [id, is_short] = add_stack(std::move(stack));
     ids.stacks.push_back(id);
     ids.is_short.push_back(is_short);

@@ -113,6 +113,7 @@ void drop_unused_stacks(Profile& profile) {
 }
 
 void apply(const Filter& filter, Profile& profile) {
+  // Each set of labels is judged once, not with each of its samples.
   std::vector<bool> keeps_set;
   for (const std::vector<ProfileLabel>& set : profile.label_sets) {
     std::vector<Label> labels;

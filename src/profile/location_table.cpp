@@ -155,6 +155,8 @@ MappingId LocationTable::mapping_at(Profile& profile, AddressSpace space, uint64
                      event->file_offset, 0};
   if (profile.images[mapping.image].kind == ProfileImage::Kind::kAnonymous)
     mapping.perf_map = perf_map_of(processes_.address_space(event->pid, event->time).program);
+  // Processes of one program that are mapped alike share mappings, and so locations: a fork
+  // makes nothing new.
   MappingKey key = {mapping.image, mapping.start, mapping.limit, mapping.file_offset,
                     mapping.perf_map};
   auto next = static_cast<MappingId>(profile.mappings.size());

@@ -123,9 +123,13 @@ RangeHistory::RangeHistory(std::span<const Range> ranges) {
   }
   std::ranges::sort(bounds_);
   bounds_.erase(std::unique(bounds_.begin(), bounds_.end()), bounds_.end());
+  // A segment tree over all bounds: leaf i is the space from bound i to the next one, node n
+  // has the children 2n and 2n + 1.
   nodes_.resize(2 * bounds_.size());
 
   for (uint32_t index = 0; index < ranges.size(); index++) {
+    // A range is put into the few nodes that cover it, O(log n) of them, so that no order of
+    // mappings makes it slow. Indices rise within a node, as ranges are in order of time.
     size_t begin = leaf_of(ranges[index].start);
     size_t end = leaf_of(ranges[index].limit);
     for (; begin < end; begin /= 2, end /= 2) {

@@ -222,6 +222,7 @@ EventPart select_event(const Profile& profile, uint32_t event) {
   part.events = {profile.info.events[event]};
   part.stats = profile.stats;
   part.losses = profile.losses;
+  // The part has one event, number 0, so whoever takes it knows of no others.
   for (const SampleCount& sample : profile.samples)
     if (sample.event == event)
       part.samples.emplace_back(sample).event = 0;
@@ -237,6 +238,7 @@ EventPart select_event(const Profile& profile, uint32_t event) {
   }
   for (Loss& loss : part.losses)
     loss.counts = of_event(loss.counts, event);
+  // Profiles of other tools have none of these.
   if (event < profile.recorded_amounts.size())
     part.recorded_amounts = {profile.recorded_amounts[event]};
   if (event < profile.timelines.size())

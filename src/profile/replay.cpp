@@ -152,6 +152,8 @@ SampleNames Replay::Tables::names(const RecordedSample& sample) {
 
 void Replay::Tables::add(const RecordedSample& sample, const Numbers& numbers) {
   AddressSpace space = locations().address_space(sample.pid, sample.time);
+  // Equal addresses are an equal stack only in the same program with the same mappings, kernel
+  // code, and shape of the stack: all of that is the context.
   StackContext context = {
       space.program,
       space.map_count,

@@ -106,6 +106,7 @@ void leave_out_idle_threads(Profile& profile) {
     return has_intervals(profile.info.events[sample.event]) &&
            profile.strings[sample.state] == kIdleThread;
   };
+  // Where nothing else was sampled they are shown: an empty report would tell less.
   if (std::ranges::all_of(profile.samples, is_left_out))
     return;
   uint64_t idle_ns = 0;
@@ -117,6 +118,7 @@ void leave_out_idle_threads(Profile& profile) {
   profile.idle_ns += idle_ns;
   if (dropped == 0)
     return;
+  // Timelines were counted with them.
   drop_unused_stacks(profile);
   if (std::ranges::all_of(profile.info.events, has_intervals))
     fill_timelines(profile);
@@ -580,6 +582,7 @@ private:
 }  // namespace
 
 void charge_collector(Profile& profile) {
+  // Roles are of stacks, and there are far fewer of them than samples.
   std::vector<StackRole> roles;
   for (uint32_t i = 0; i < profile.stack_count(); i++)
     roles.push_back(role_of(profile, profile.stack(StackId{i})));

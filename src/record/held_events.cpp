@@ -161,6 +161,8 @@ void HeldEvents::forget_before(HeldProcess& process, uint64_t time) {
 void HeldEvents::on_comm(CommEvent& event, Records& out) {
   release_if_wanted(event.pid, out);
   HeldProcess& of = process(event.pid);
+  // A new program has none of the mappings and threads of the one before. If the process was
+  // given out, it stays so.
   if (event.is_exec) {
     bool is_out = of.is_out;
     begin_anew(event.pid, of, event.time);
@@ -168,6 +170,8 @@ void HeldEvents::on_comm(CommEvent& event, Records& out) {
     of.is_out = is_out;
     of.whole_since = lost_count_;
   }
+  // Beyond the limit names are given out at once or not at all, and the process does not count
+  // as whole from then on.
   if (thread_count_ >= kMaxThreads && !of.threads.contains(event.tid)) {
     of.whole_since.reset();
     if (of.is_out)
@@ -226,6 +230,7 @@ void HeldEvents::on_fork(const ForkEvent& event, Records& out) {
   release_if_wanted(event.parent_pid, out);
   HeldProcess& parent = process(event.parent_pid);
   auto named = parent.threads.find(event.parent_tid);
+  // A new thread has the name of the one that made it.
   HeldThread thread;
   if (named != parent.threads.end() && !named->second.names.empty())
     thread.names = {{event.time, named->second.names.back().name}};

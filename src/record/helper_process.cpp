@@ -84,6 +84,7 @@ void serve_starter(int channel) {
     } else if (helpers.contains(request.pid)) {
       reply.state = state_of_helper(request.pid);
     }
+    // The asking process is gone, and with it whoever needs helpers.
     if (!send_message(channel, reply, sizeof(reply), theirs.get()))
       return;
   }

@@ -151,6 +151,8 @@ Keeper::Reply Keeper::perform(const Request& request, UniqueFd& given) const {
     reply.error = EINVAL;
     return reply;
   }
+  // Maps are known by their index in a list that was made before anything was read: no
+  // descriptor comes from outside.
   const KeptMap& map = maps_[request.index];
   if (request.task == Task::kPut)
     bpf_map_update_elem(map.fd, request.key.data(), request.value.data(), request.flags);

@@ -146,6 +146,7 @@ Result<> MemoryHelper::read_together(uint32_t pid, std::span<proc::MemoryPiece> 
     return Error("not read: the recording had ended");
   if (!start())
     return Error("cannot read memory: no helper process");
+  // Addresses and contents go through shared memory, so that a batch costs one byte each way.
   arena_->pid = pid;
   arena_->count = static_cast<uint32_t>(pieces.size());
   for (size_t i = 0; i < pieces.size(); i++)
@@ -154,12 +155,14 @@ Result<> MemoryHelper::read_together(uint32_t pid, std::span<proc::MemoryPiece> 
   if (send(process_.channel(), &signal, sizeof(signal), MSG_NOSIGNAL) == sizeof(signal)) {
     if (!process_.wait_for_answer()) {
       stop();
+      // The helper is left behind where it waits; another one reads other processes.
       hung_.insert(pid);
       return has_not_answered(pid);
     }
     if (recv(process_.channel(), &signal, sizeof(signal), 0) == sizeof(signal))
       return take_answer(pid, pieces);
   }
+  // The helper has died, of a signal or for lack of memory.
   stop();
   return Error("cannot read memory: the helper process has ended");
 }

@@ -152,11 +152,15 @@ void Recorder::snapshot(uint32_t pid, uint64_t time) {
   for (uint32_t tid : proc::thread_ids(pid))
     if (auto comm = proc::comm_of(pid, tid))
       held_.add(CommEvent{time, pid, tid, *std::move(comm), false}, given_);
+  // Reading waits for the process's lock on its mappings, which a file system that does not
+  // answer may hold: so the helper does it.
   auto maps = helper_.read_maps(pid);
   auto entries = maps ? proc::parse_maps(*maps) : std::move(maps).error();
   ProcessState& process = processes_[pid];
   if (!entries) {
     process.unreadable_at = time;
+    // Nobody else tells of mappings that were made before the recording, so it is tried again:
+    // a machine that was busy kept the helper from answering in time.
     if (process.unread_count++ < kReadAgainTries)
       read_later(pid, process, time);
     return handle_given();
@@ -166,6 +170,7 @@ void Recorder::snapshot(uint32_t pid, uint64_t time) {
     note_code(mapping);
     held_.add(std::move(mapping), given_);
   }
+  // Code that a program has moved into anonymous memory: the events tell of no file there.
   for (RawMapping& copy : find_copied_code(*entries, pid, time))
     held_.add(std::move(copy), given_);
   handle_given();
@@ -243,6 +248,7 @@ Result<> Recorder::finish() {
   drain_samples();
   drain_events();
   handle_events(end_time_, monotonic_ns() + kLastEventsTime);
+  // All that happened is known: what samples want of the held events is given out.
   held_.release(end_time_, given_);
   handle_given();
   read_incomplete();
@@ -418,6 +424,8 @@ Recorder::Summary Recorder::summary() const {
     unplaced += process.unplaced_count;
     unreadable += process.is_sampled && process.unreadable_at ? 1 : 0;
   }
+  // More time in samples than the kernel charged is a fault of the clock, and is told only
+  // where chance does not explain it.
   int64_t excess = -unsampled_ns(info_of(options_, sampler_), counted).value_or(0);
   bool is_much = percent(std::max<int64_t>(excess, 0), counted.charged_ns) > kMuchExcess;
   return {
@@ -642,8 +650,11 @@ bool Recorder::handle_exit(const ExitEvent& event) {
     to_read_.insert(event.pid);
     return false;
   }
+  // With -t the recording ends with the last of its threads, not with their process.
   if (std::erase(live_tids_, event.tid) > 0 && live_tids_.empty())
     have_threads_ended_ = true;
+  // The first thread may end before the others; then each later exit moves the end of the
+  // process.
   ProcessState* process = is_first ? &processes_[event.pid] : find(event.pid);
   if (process && (is_first || process->ended_at)) {
     process->ended_at = event.time;
@@ -745,6 +756,7 @@ void Recorder::on_exec(const CommEvent& event) {
   process.program_since = event.time;
   if (process.unreadable_at && *process.unreadable_at < event.time)
     process.unreadable_at.reset();
+  // The map of the program before is still to be read, if that had samples.
   if (process.perf_map) {
     if (process.is_sampled)
       left_perf_maps_.push_back({event.pid, event.time - 1, *process.perf_map});
@@ -752,6 +764,7 @@ void Recorder::on_exec(const CommEvent& event) {
   }
   if (std::exchange(process.has_go_program, false))
     sampler_.forget_go_program(event.pid);
+  // Places are addresses of the program before.
   process.places.clear();
   process.maybe_copied.clear();
   // A sample from before this exec may still come and want the images.

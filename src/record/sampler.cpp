@@ -70,6 +70,8 @@ Result<std::unique_ptr<Sampler>> Sampler::open(const SamplerOptions& options, Ke
     return std::move(enough).error();
   if (auto checked = check_events(options); !checked)
     return std::move(checked).error();
+  // Samples carry the kernel's clock and /proc that of the namespace: without the offset
+  // between the two nothing could be put in order.
   if (!monotonic_offset_of("/proc/self"))
     return Error(
                "the kernel's clock is not known: this process has another time namespace "
@@ -81,11 +83,14 @@ Result<std::unique_ptr<Sampler>> Sampler::open(const SamplerOptions& options, Ke
     return std::move(has_all_cpus).error();
   if (options.kind == SamplerKind::kPerf)
     return CallChainSampler::open(options, "");
+  // The perf sampler takes over only where BPF is unsupported, not where it failed, and only
+  // for what it can do: given processes or threads, all CPUs, and no option that takes BPF.
   auto bpf = BpfSampler::open(options, keeper);
   if (bpf || bpf.error().exit_status() != kUnsupported || options.kind == SamplerKind::kBpf ||
       (options.scope.pids.empty() && options.scope.tids.empty()) || !has_all_cpus ||
       needs_bpf(options))
     return bpf;
+  // The reason is kept, for the report says which sampler it was and why.
   auto perf = CallChainSampler::open(options, bpf.error().message());
   if (!perf)
     return neither(bpf.error(), perf.error());

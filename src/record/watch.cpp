@@ -143,6 +143,7 @@ void Watch::poll_once(int ring_fd, int timeout_ms) {
   if (poll(watched.data(), watched.size(), timeout_ms) <= 0)
     return;
 
+  // The first reason to stop is the one that is told; later ones do not replace it.
   if (watched[0].revents != 0)
     take_signal();
   if (watched[1].revents != 0 && !stop_) {
@@ -151,6 +152,7 @@ void Watch::poll_once(int ring_fd, int timeout_ms) {
   }
   if (watched[3].revents != 0 && !stop_)
     stop_ = Stop::kCommandGone;
+  // From behind, as erasing moves those that follow.
   for (size_t i = watched.size(); i-- > kFirstTarget;)
     if (watched[i].revents != 0)
       targets_.erase(targets_.begin() + static_cast<ptrdiff_t>(i - kFirstTarget));

@@ -87,6 +87,8 @@ size_t Comparer::judge(std::span<DifferenceRow*> rows) const {
     chances.push_back(row->change.chance);
     sizes.push_back(row->before.value + row->after.value);
   }
+  // The chance to err is divided by size: equally divided, hundreds of tiny rows would hide a
+  // change of a large one.
   std::vector<double> corrected = holm_corrected(chances, sizes);
   double all = sum_of(sizes);
   for (size_t i = 0; i < compared.size(); i++)

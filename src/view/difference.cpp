@@ -326,6 +326,7 @@ private:
       (pair.before ? same.before : same.after).push_back(i);
     }
     std::set<size_t> joined;
+    // One on each side, or nothing tells which of several has become which.
     for (const auto& [name, same] : only) {
       if (same.before.size() != 1 || same.after.size() != 1)
         continue;
@@ -378,6 +379,8 @@ private:
     auto note = [](Pair& pair, std::string_view text) {
       pair.note += (pair.note.empty() ? "" : ", ") + std::string(text);
     };
+    // A note is a hint at where the cost has gone, so what was seen on both sides comes before
+    // what is only absent.
     for (Pair& pair : pairs_) {
       if (is_called(pair.before) && is_inlined(pair.after))
         note(pair, "inlined now");
@@ -483,6 +486,8 @@ void RowNames::note_namesakes(const Profile& profile) {
   std::map<std::string_view, std::string> files;
   std::map<std::pair<std::string_view, uint32_t>, uint64_t>
       identities;  // of a name in an image
+  // Two functions of one name are told apart by file if those differ, else by source; both are
+  // asked of both profiles, so that a name is equally long on both sides.
   for (size_t i = 0; i < keys.size(); i++) {
     if (!is_sampled[i])
       continue;
@@ -579,6 +584,7 @@ std::vector<ViewKey> share_keys(const Pairs& pairs, TreeSide& before, TreeSide& 
         keys.push_back(side.frames.all()[i]);
     }
   };
+  // The number of a pair is its key: pairs come first.
   for (const Pair& pair : pairs.pairs) {
     ViewKey& key = keys.emplace_back((pair.after ? pair.after : pair.before)->key);
     key.text = pair.name;
@@ -756,6 +762,7 @@ Difference with_joined_chains(Difference difference) {
   auto goes_on = [&](uint32_t, uint32_t node) { return difference.rows[node].is_as_caller; };
   std::vector<CallNode> nodes = {tree.nodes[0]};
   std::vector<DifferenceRow> rows;
+  // A chain has the row of its first function; the rows of the others add nothing to it.
   for (const JoinedCalls& chain : chains_of(tree, goes_on)) {
     std::vector<std::string_view> names;
     for (uint32_t i = chain.first; i <= chain.last; i++)

@@ -551,6 +551,7 @@ Result<Dimension> parse_dimension(std::string_view text) {
                     printable(text));
     return Dimension{.kind = Kind::kTime, .step = *step};
   }
+  // "label" alone is no dimension: it needs a key.
   auto name = std::ranges::find(kNames, text, &DimensionName::text);
   if (text == "time")
     return Dimension{.kind = Kind::kTime};

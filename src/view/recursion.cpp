@@ -57,6 +57,7 @@ public:
     for (const CallStep& step : steps_)
       is_kept[step.place] = true;
 
+    // The stack is put together again of the locations whose calls are left.
     place = 0;
     for (LocationId location : stack) {
       size_t count = keys_.of(location).size();

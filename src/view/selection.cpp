@@ -160,12 +160,15 @@ private:
   LocationId filtered(LocationId id) {
     Location location = profile_.locations[to_index(id)];
     std::span<const KeyId> keys = keys_.of(id);
+    // Code without a name has one key and no frame: it is there or not, as a whole.
     if (location.frame_count == 0) {
       bool is_shown = keys.empty() ? !selection_.is_mine
                                    : verdicts_[to_index(keys.front())].is_shown &&
                                          is_mine(location, 0, keys_[keys.front()]);
       return is_shown ? id : kNothing;
     }
+    // Frames are innermost first, so the last one is the function itself, which the others were
+    // inlined into.
     size_t first = selection_.has_inlines ? 0 : location.frame_count - 1;
     std::vector<Frame> shown;
     for (size_t i = first; i < location.frame_count; i++)

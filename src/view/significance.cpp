@@ -17,6 +17,8 @@ double beta_fraction(double a, double b, double x) {
   double c = 1;
   double d = 1 / not_zero(1 - (a + b) * x / (a + 1));
   double result = d;
+  // Each turn takes an even and an odd term. It needs some sqrt(max(a, b)) turns; a fraction
+  // that has not settled after kMaxSteps is used as it is.
   for (int m = 1; m <= kMaxSteps; m++) {
     double even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
     d = 1 / not_zero(1 + even * d);
@@ -55,6 +57,7 @@ Rate rate_of(std::span<const double> amounts, std::span<const double> bases) {
   double squares = 0;
   double count = 0;
   for (size_t i = 0; i < amounts.size(); i++) {
+    // A block without CPU time tells nothing of a share of it.
     if (bases[i] <= 0)
       continue;
     double rest = amounts[i] - rate.value * bases[i];

@@ -373,6 +373,8 @@ Result<std::vector<UniqueFd>> BpfSampler::open_event(uint32_t index, uint32_t cp
     attr.exclude_idle = attr.exclude_user = attr.exclude_kernel = 0;
     forget_ticks(index, cpu);
   }
+  // Of a clock the first event has the full rate, the others are the slow timers, which are
+  // told apart by the low bits of their periods.
   std::vector<perf_event_attr> attrs = {attr};
   for (uint64_t period :
        slow_timer_periods(tick, tick == 0 ? 0 : slow_timers_, shift_of(index))) {
@@ -385,6 +387,7 @@ Result<std::vector<UniqueFd>> BpfSampler::open_event(uint32_t index, uint32_t cp
     auto event = open_timer(one, index, cpu);
     if (!event)
       return std::move(event).error();
+    // The CPU went offline between two of them: those that were opened are closed again.
     if (!*event)
       return std::vector<UniqueFd>();
     opened.push_back(*std::move(event));
@@ -592,6 +595,8 @@ bool BpfSampler::hand_over(Bytes record) const {
                   .misaligned = sample.misaligned};
   std::vector<StackWord> far_words = far_words_in(record.subspan(top_end, sample.far_size));
   top.far_words = far_words;
+  // Words and pieces behind the variable parts may lie at addresses that their types do not
+  // allow, so they are copied; the stack is not, as the ring aligns records by 8.
   std::vector<gosym_piece> pieces =
       pieces_in(record.subspan(pieces_begin, passed_begin - pieces_begin));
   std::vector<StackPiece> places = with_words(pieces);
@@ -605,6 +610,8 @@ bool BpfSampler::hand_over(Bytes record) const {
   std::vector<uint64_t> registers = general_registers(sample);
   top.registers = registers;
   top.red_zone = std::span(reinterpret_cast<const uint64_t*>(sample.red_zone), GOSYM_RED_ZONE);
+  // The handler takes what it keeps before it returns: the spans are of the ring, or of the
+  // vectors above.
   (*handler_)(
       {
           .time = sample.time,
@@ -645,6 +652,7 @@ BpfSampler::Counters BpfSampler::counters() const {
                     charged_ns_};
   for (const auto& [cpu, ring] : rings_) {
     for (uint32_t i = 0; i < events_.size(); i++) {
+      // Losses of the side band are of a CPU, not of an event: the first event has them.
       gosym_counters counts = counters_at(i, cpu);
       Sideband::Counts of_cpu = i == 0 ? sideband_->counts(cpu) : Sideband::Counts{};
       counters.cpus.push_back({.cpu = cpu,

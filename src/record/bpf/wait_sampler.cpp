@@ -159,6 +159,9 @@ Result<SwitchHook> find_switch_hook() {
   // that asks for it.
   constexpr size_t kWithState = 5;
   hook.has_state = parameters_of(*types, "btf_trace_sched_switch") == kWithState;
+  // A thread that comes back to a CPU is seen at the end of the scheduler, on its own stack.
+  // Since Linux 6.15 there is a trace point; before, a function of the kernel is hooked, whose
+  // name depends on the compiler.
   if (has_type(*types, "btf_trace_sched_exit_tp", BTF_KIND_TYPEDEF))
     return hook;
   constexpr const char* kKprobes = "/sys/bus/event_source/devices/kprobe/type";

@@ -109,6 +109,8 @@ std::optional<ImagePiece> Archive::next(uint64_t room) {
       piece.problem = next->error().message();
     if (!piece.problem.empty())
       problems_.push_back(fmt::format("'{}': {}", printable(chosen.path), piece.problem));
+    // A file that can be read no further ends with a piece that says why; a reader then knows
+    // that it is not whole.
     if (!is_read)
       drop_first();
     return piece;

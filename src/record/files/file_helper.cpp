@@ -224,6 +224,8 @@ void FileHelper::describe(const FileContents& contents, Reply& reply) {
 }
 
 UniqueFd FileHelper::answer(const Request& request, const UniqueFd& parser, Reply& reply) {
+  // The request is of fixed size and its path ends within it, whatever the asking process has
+  // written there.
   RawMapping mapping = {.time = 0,
                         .pid = request.pid,
                         .start = request.start,
@@ -242,6 +244,8 @@ UniqueFd FileHelper::answer(const Request& request, const UniqueFd& parser, Repl
     return look_for_tmp(request.pid);
   if (request.look == Look::kMountOwner)
     return look_for_mount_owner(request.pid);
+  // Texts of /proc go back as a file in memory: a message has no room for thousands of
+  // mappings.
   if (request.look == Look::kMaps || request.look == Look::kSmaps) {
     auto text =
         request.look == Look::kMaps ? look_at_maps(request.pid) : look_at_smaps(request.pid);
@@ -379,12 +383,16 @@ Result<OpenedFile> FileHelper::open_mapped(const RawMapping& mapping) {
   static Request request;
   static Reply reply;
   fill(request, mapping);
+  // Requests that were sent ahead are answered in their order; one that was not sent, or is not
+  // the next, is asked now.
   bool is_asked = !asked_.empty() && asks_same(asked_.front(), mapping);
   if (is_asked)
     asked_.pop_front();
   auto file = is_asked ? take_reply(request, reply) : ask(request, reply);
   if (!file)
     return std::move(file).error();
+  // A file that is not local comes as a copy of what was read of it: a page fault in a mapping
+  // of it could wait for ever.
   OpenedFile opened = {.file = *std::move(file),
                        .is_local = !reply.has_image,
                        .device = reply.device,
@@ -635,12 +643,17 @@ bool strip_deleted(std::string& path) {
 Result<UniqueFd> open_mapped_file(const RawMapping& mapping) {
   UniqueFd found = find_file(fmt::format("/proc/{}/map_files/{:x}-{:x}", mapping.pid,
                                          mapping.start, mapping.start + mapping.length));
+  // map_files leads to the file itself, deleted or not, in whatever mount namespace; it takes
+  // CAP_CHECKPOINT_RESTORE.
   if (is_regular(found) && !is_huge_memory(found))
     return open_found(found);
+  // Without that right /proc/PID/exe does the same for the program's own file.
   found = find_file(fmt::format("/proc/{}/exe", mapping.pid));
   if (is_file(found, mapping.file))
     return open_found(found);
 
+  // A path may lead to another file by now: what is found counts if device and inode are those
+  // of the mapping. The process's own root comes first, as it may be in a container.
   std::string path = mapping.path;
   if (UniqueFd root = find_root_of(mapping.pid))
     found = find_below(root, path);

@@ -247,10 +247,14 @@ std::optional<go::GoroutinePointer> find_pointer(const SparseCopy& copy,
 std::optional<GoProgram> read_go_program(SparseCopy& copy, const elf::Image& image) {
   if (image.machine != EM_X86_64 || image.pointer_size != 8)
     return std::nullopt;
+  // Go writes the section .go.buildinfo; a file with sections and without it is no Go program,
+  // and need not be searched.
   bool may_have_record = image.sections.empty() || image.find_section(".go.buildinfo");
   auto version = may_have_record ? read_version(copy, image) : find_version(copy, image);
   if (!version)
     return std::nullopt;
+  // The pointer to the goroutine is found by the code that loads it. All segments together have
+  // one budget, for a file can claim any number of them.
   uint64_t left = kMaxCode;
   for (const elf::Segment& segment : image.segments) {
     if (segment.type != PT_LOAD || (segment.flags & PF_X) == 0)
@@ -259,6 +263,8 @@ std::optional<GoProgram> read_go_program(SparseCopy& copy, const elf::Image& ima
     if (!pointer)
       continue;
     GoProgram program = {*version, go::runtime_layout(*version), pointer->offset, std::nullopt};
+    // In a position-independent program the offset is known at run time only: the sampler reads
+    // it from the process.
     if (pointer->offset_at)
       program.offset_at =
           to_integer(*pointer->offset_at) - to_integer(segment.address) + segment.offset;

@@ -195,6 +195,7 @@ void PerfMaps::read_text(const UniqueFd& found, uint64_t size, RecordedPerfMap& 
     map.problem = file ? "cannot be opened" : file.error().message();
     return;
   }
+  // Compilers append, so the end of a map that is too large has the code that is in use.
   uint64_t begin = size - std::min(size, limit);
   uint64_t offset = begin;
   map.text.resize(size - begin);
