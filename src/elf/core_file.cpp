@@ -90,6 +90,7 @@ void read_core_notes(Bytes notes, CoreFile& core) {
     Bytes description = in.bytes(size);
     if (!in.ok())
       return;
+    // The last note may lack its padding.
     skip_padding(size);
     // Notes of other owners use the same type numbers for other things.
     if (name.substr(0, name.find('\0')) != "CORE")
@@ -130,6 +131,8 @@ Result<CoreFile> parse_core(Bytes file) {
   core.image = *std::move(image);
   uint64_t notes_left = file.size();  // segments may all name the same bytes
   for (const Segment& segment : core.image.segments) {
+    // Core files are cut short when the disk is full or by ulimit -c: what is missing is told,
+    // not refused.
     uint64_t there = std::min(segment.file_size, uint64_t{tail(file, segment.offset).size()});
     if (segment.type == PT_LOAD)
       add_missing(segment, there, core);

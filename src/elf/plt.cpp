@@ -193,6 +193,8 @@ std::vector<PltStub> read_plt(const Image& image) {
     return {};
 
   // A slot has one stub.
+  // A stub is found by the slot that it jumps through, and named by the relocation of that
+  // slot: sections of stubs have no names of their own.
   std::ranges::stable_sort(stubs, {}, &Stub::slot);
   auto is_same = [](const Stub& a, const Stub& b) { return a.slot == b.slot; };
   stubs.erase(std::unique(stubs.begin(), stubs.end(), is_same), stubs.end());

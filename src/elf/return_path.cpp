@@ -115,6 +115,7 @@ private:
   bool follow(Way way) {
     auto code = image_.is_executable_at(way.at) ? image_.loaded_from(way.at) : std::nullopt;
     auto found = code ? decode_x86(*code) : std::nullopt;
+    // An instruction that is not known ends the way, and leaves the answer to others.
     if (!found)
       return true;
     const X86Instruction& next = *found;
@@ -143,6 +144,7 @@ private:
     if (ends_way(next) || !move_registers(next, way))
       return true;
     bool is_call = next.is(0xe8) || (next.is(0xff) && next.extension() == 2);
+    // A call in front of a function does not come back.
     if (is_call && begins_function(way.at))
       return true;
     way.calls += is_call ? 1 : 0;

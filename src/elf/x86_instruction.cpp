@@ -129,6 +129,7 @@ private:
     uint8_t base = *found_.operands & 7;
     if (mode == 3)
       return true;
+    // 4 stands for a scale byte; 5 without displacement, or in that byte, for 32 bits of one.
     if (base == 4) {
       found_.scale = peek();
       at_++;

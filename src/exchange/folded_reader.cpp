@@ -94,6 +94,8 @@ public:
     // Frames may end in a number, but not all of them.
     if (lines_ > 0 && lines_with_two_ == lines_)
       return Error("each line ends in two numbers: this is a difference of two profiles");
+    // Folded text tells no language: what a Go function is called tells it, and once all names
+    // are known.
     mark_go_functions();
     Profile& profile = builder_.profile();
     profile.info.events = {{.name = "samples", .period = 1, .unit = "count"}};
@@ -124,6 +126,7 @@ private:
     std::string_view frames = line.substr(0, space);
     size_t before = frames.rfind(' ');
     lines_++;
+    // A frame may end in a number; only if all lines do, it is a second count.
     lines_with_two_ += before != frames.npos && parse_decimal(frames.substr(before + 1));
     if (!add_stack(frames))
       return Error("its stack takes too much memory");
@@ -166,6 +169,7 @@ private:
       location.address = RuntimeAddress{*count};
       return known.value() = builder_.add_location(location, frames);
     }
+    // Outermost first in the text, innermost first in the profile.
     for (size_t i = texts.size(); i-- > 0;) {
       MarkedFrame frame = without_mark(texts[i]);
       if (frame.is_kernel)

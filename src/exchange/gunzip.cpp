@@ -36,6 +36,7 @@ public:
       int status = inflate(&stream_, Z_NO_FLUSH);
       file.remove_prefix(taken - stream_.avail_in);
       text.append(room_, 0, room_.size() - stream_.avail_out);
+      // Asked after each step, so that no more than a step's room is ever beyond the limit.
       if (text.size() > max_size)
         return errorf("gzip: more than {} unpacked", human_size(max_size));
       if (status == Z_STREAM_END && file.empty())

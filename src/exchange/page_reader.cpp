@@ -115,6 +115,8 @@ private:
     std::string text;
     uint64_t text_bytes = 0;
     std::string_view bytes = table.bytes;
+    // Each text may be as long as the one before for two bytes of the page: the sum is bounded,
+    // as well as each.
     for (size_t i = 0; i < *rows && !builder_.is_full(); i++) {
       size_t shared = at(table.shared, i);
       size_t rest = at(table.rest, i);
@@ -482,6 +484,8 @@ private:
                         .kind = static_cast<FunctionKind>(at(table.kind, row))});
     else if (location.unnamed == Unnamed::kLeftOut)
       location.address = RuntimeAddress{at(table.left_out, row)};
+    // An inlined call is a node of its own in the page: here it is one location with the frames
+    // that it was inlined into.
     if (is_part) {
       const Profile& profile = builder_.profile();
       const Location& outer = profile.locations[to_index(path_.back().location)];
@@ -571,6 +575,7 @@ private:
     std::vector<uint64_t> samples(events_.size());
     for (const SampleCount& sample : profile.samples)
       samples[sample.event] += sample.count;
+    // The page has the counts of each event in one row: they become those of one CPU.
     for (const page::Event& event : events_) {
       CpuCounts counts;
       counts.event = static_cast<uint32_t>(profile.stats.cpus.size());

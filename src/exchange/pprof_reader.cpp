@@ -405,6 +405,7 @@ private:
         location.mapping = found->second;
       }
       frames.clear();
+      // Lines are innermost first, as frames are.
       while (message.next(4, kBytes)) {
         auto [none, function, line] = numbers_of<2>(message.get_message());
         auto found = functions_.find(function);
@@ -526,6 +527,8 @@ private:
     }
     uint32_t known = builder_.stack_count();
     sample.stack = builder_.add_stack(stack);
+    // Two bounds: what is read takes time, and what is new takes memory. A stack that was there
+    // before takes none.
     frames_ += frames;
     different_frames_ += builder_.stack_count() > known ? frames : 0;
     if (frames_ > kMaxFrames)

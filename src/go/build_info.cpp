@@ -184,6 +184,8 @@ std::vector<elf::FileExtent> version_extents(const elf::Image& image) {
   uint64_t header = in.word(image.pointer_size);
   if (is_inline || !in.ok())
     return extents;
+  // Before Go 1.18 the record has the address of a Go string, whose first word is that of the
+  // text.
   for (auto address : {std::optional(header), image.load_word(ImageAddress{header})})
     if (auto bytes = address ? image.loaded_from(ImageAddress{*address}) : std::nullopt)
       extents.push_back(

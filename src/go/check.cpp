@@ -45,6 +45,7 @@ void check_functab(const Module& module, CheckReport& report, FunctionChecker& f
       return fmt::format("that of function {} is at {:#x}, the last ends at {:#x}", i,
                          function->offset, records_end);
     });
+    // Functions are checked only if their record is whole, so that one damage is one failure.
     records_end = function->offset + function->size;
     functions.check(*function);
   }
@@ -376,6 +377,8 @@ Check check_index(const Module& module) {
     auto offset = load<uint8_t>(index, bucket + 4 + part);
     uint64_t found = uint64_t{base.value_or(0)} + offset.value_or(0);
     uint32_t function = table.find(pc).value_or(0);
+    // The runtime goes on from where the index leads, so it may lead to a function before, but
+    // to none behind. Functions without code share an entry.
     bool leads =
         found <= function && table.entry(static_cast<uint32_t>(found)) == table.entry(function);
     check.expect(base && offset && leads, [&] {

@@ -51,6 +51,7 @@ CodeOperands operands_of_arm64(Bytes code, uint64_t address) {
     uint32_t word = *load<uint32_t>(code, at);
     auto bits = [word](int low, int count) { return word >> low & ((1U << count) - 1); };
     std::optional<uint64_t> base = registers[bits(5, 5)];
+    // adrp gives the page, each of the others the place within it.
     if ((word & 0x9f000000) == 0x90000000) {  // adrp
       uint64_t page = sign_extended(bits(5, 19) << 2 | bits(29, 2), 21) * kPageSize;
       registers[bits(0, 5)] = (address + at) / kPageSize * kPageSize + page;

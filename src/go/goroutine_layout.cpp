@@ -310,6 +310,8 @@ constexpr uint32_t kFirstSmallG = 26;  // with a word more between lockedm and l
 
 // The other offsets follow from those of the runtime layout.
 GoroutineLayout layout_of(uint32_t minor, const RuntimeLayout& runtime) {
+  // Fields keep their distances to neighbours over many releases, so a few of them tell the
+  // others.
   auto at = [](int offset) { return static_cast<uint16_t>(offset); };
   GoroutineLayout layout = {.runtime = runtime,
                             .status = at(runtime.g_goid - 8),

@@ -92,6 +92,8 @@ HeapProfileVariables find_heap_profile(const Module& module) {
   auto variables = [&](std::string_view function, std::initializer_list<uint8_t> sizes) {
     return variables_of(module, operands[function], sizes);
   };
+  // A variable is known by the functions that use it and by how much of memory they move: one
+  // that two functions have in common is the one, whatever the compiler has made of either.
   HeapProfileVariables found;
   found.is_used = operands.contains(kMakers[0]) || operands.contains(kMakers[1]);
   found.lists = variables("runtime.stkbucket", {0, 8});

@@ -119,6 +119,8 @@ std::optional<InlinedCall> read_inlined_call(const Pclntab& table, Bytes tree, u
   Format format = table.format();
   Reader in(tail(tree, index * entry_size(format)), table.order());
   InlinedCall call;
+  // Since Go 1.20 an entry has the pc of its call in the caller, of which the tables of files
+  // and lines tell the rest; before, entries have the index of their parent, and file and line.
   if (format >= Format::kGo1_20) {
     call.id = in.u8();
     in.bytes(3);

@@ -110,6 +110,7 @@ Result<std::vector<TextPart>> read_text_parts(const ModuleData& data) {
     auto begin = word(0);
     auto end = word(1);
     auto address = word(2);
+    // Parts rise and do not overlap: pc_of() searches them by halves.
     if (!begin || !end || !address || i == kMaxParts || *begin < last_end || *end < *begin ||
         !data.image->is_executable_at(ImageAddress{*address}))
       return errorf("moduledata: part {} of {} of the text makes no sense", i, count);
@@ -488,6 +489,8 @@ std::optional<ImageAddress> derive_text_base(const elf::Image& image, const Pcln
     return std::nullopt;
   uint64_t size = table.entry(table.function_count());
 
+  // Between functions linkers write padding, so the right place is where all gaps of the table
+  // hold nothing else. Two places that fit are no answer.
   std::vector<uint64_t> places;
   for (const auto& [address, code] : image.loaded_segments(PF_X)) {
     uint64_t start = to_integer(address);
@@ -499,6 +502,7 @@ std::optional<ImageAddress> derive_text_base(const elf::Image& image, const Pcln
   }
   if (places.size() != 1)
     return std::nullopt;
+  // A second witness, where there is one, has to agree.
   auto by_entry_point = base_by_entry_point(image, table);
   if (by_entry_point && *by_entry_point != places[0])
     return std::nullopt;

@@ -211,6 +211,8 @@ Format Pclntab::detect_format() const {
   bool has_bytes = false;
   uint32_t with_three = 0;
   uint32_t without_second = 0;
+  // The magic is the same from Go 1.2 to 1.15. All records are read as if they were of one
+  // shape, and what the fields would have to be tells which one it is.
   for (uint32_t i = 0; i < function_count(); i++) {
     Reader in(tail(records_, record_offset(i)), order_);
     in.word(pc_size());
@@ -359,6 +361,7 @@ std::optional<Function> Pclntab::function(uint32_t index) const {
       function.pcfile == function.pcln)
     function.pcsp = function.pcfile = function.pcln = 0;
   function.size = in.offset();
+  // A record begins with its entry: if it is another, offsets of the table are damaged.
   if (!in.ok() ||
       recorded_entry != (function.entry ^ uint32_t{function.name_offset * entry_key_}))
     return std::nullopt;

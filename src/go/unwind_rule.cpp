@@ -306,12 +306,15 @@ std::optional<UnwindRule> unwind_rule(const Module& module, ImageAddress address
   auto function = function_at(module, address);
   if (!function)
     return std::nullopt;
+  // Flags tell both kinds of functions; in tables before Go 1.18 their names do.
   if ((has(table, *function, kFlagRoot, kRoots) && !is_handler(module, *function)) ||
       is_scheduler_root(module, *function, address))
     return kStackBegins;
   // The kernel left the registers of the interrupted code on the stack there.
   if (is_sigreturn(module, *function))
     return kSignalReturn;
+  // Functions that change to another stack: behind the switch the table counts from a stack
+  // pointer that it knows nothing of.
   if (has(table, *function, kFlagSetsStackPointer, kSwitches) &&
       may_have_switched(module, *function, *pc)) {
     if (auto saved = depth_in_rbp(module, *function, *pc))
@@ -327,6 +330,7 @@ std::optional<UnwindRule> unwind_rule(const Module& module, ImageAddress address
   if (!rule)
     return std::nullopt;
   rule->is_signal_frame = is_injected;
+  // Whether the caller's frame pointer is saved, no table tells: the code of the prologue does.
   rule->frame_kind = find_frame_pointer(module, *function, *pc, *depth);
   if (rule->frame_kind == FramePointer::kOnStack)
     rule->frame_pointer = module.image->machine == EM_X86_64

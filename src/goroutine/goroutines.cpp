@@ -176,6 +176,7 @@ public:
       auto caller = rule->is_cfa_loaded ? std::nullopt : caller_of(frame, *rule, word);
       // The first may have taken nothing of the stack yet.
       bool is_linked = rule->return_kind == UnwindRule::ReturnAddress::kInRegister;
+      // A caller lies above: each step leads up, so a walk of damaged memory ends.
       bool is_above = caller && (caller->stack_pointer > frame.stack_pointer ||
                                  (is_linked && caller->stack_pointer == frame.stack_pointer));
       if (!is_above)

@@ -68,6 +68,7 @@ private:
       uint64_t size = 0;
       for (const LabelPlace& place : next)
         size += place.size;
+      // One piece of memory for a batch: the pieces point into it, so it is made before them.
       std::vector<std::byte> room(size);
       std::vector<MemoryPiece> pieces;
       uint64_t at = 0;
@@ -119,6 +120,8 @@ private:
 
   Result<> read_maps(std::vector<LabelPlace> pointers) {
     constexpr uint64_t kMap = 4 * kGoWord;
+    // All sets go one step further at a time: a pointer, a map, its buckets, a chain of
+    // overflows. So thousands of goroutines take a few calls, not a few each.
     std::vector<LabelPlace> maps;
     auto done = read_all(pointers, [&](const LabelPlace& place, Bytes pointer) {
       maps.push_back({place.set, word(pointer, 0), kMap});

@@ -30,6 +30,7 @@ void PlaceHistories::add_look(std::span<const SeenGoroutine> look) {
   for (const SeenGoroutine& seen : look) {
     auto known = followed_.find(seen.number);
     if (known == followed_.end()) {
+      // A goroutine that runs is at no place, but has not left the one where it was seen last.
       if (!seen.place)
         continue;
       followed_[seen.number] = {*seen.place, looks_};
@@ -43,6 +44,7 @@ void PlaceHistories::add_look(std::span<const SeenGoroutine> look) {
     history(*seen.place).arrived.back()++;
     known->second.place = *seen.place;
   }
+  // Who was not seen in this look has ended: numbers of goroutines are not used again.
   for (auto entry = followed_.begin(); entry != followed_.end();) {
     PlaceHistory& there = history(entry->second.place);
     bool has_ended = entry->second.seen != looks_;
@@ -50,6 +52,7 @@ void PlaceHistories::add_look(std::span<const SeenGoroutine> look) {
     there.counts.back() += has_ended ? 0 : 1;
     entry = has_ended ? followed_.erase(entry) : std::next(entry);
   }
+  // history() adds a look to places that nobody is at.
   for (uint32_t place = 0; place < places_.size(); place++)
     history(place);
 }

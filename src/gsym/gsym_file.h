@@ -26,8 +26,7 @@ namespace gosym::gsym {
 //
 //   function := u32 size, u32 name, (u32 type, u32 size, contents)*, u32 0, u32 0
 //   type 1, lines := sleb least and sleb largest step of the line, uleb first line, then rows
-//   of
-//            the state that has the begin of the function, file 1 and the first line:
+//            of the state that has the begin of the function, file 1 and the first line:
 //            0 ends; 1 uleb file; 2 uleb to add to the address, a row; 3 sleb to add to the
 //            line; n from 4 on: (n - 4) % steps more than the least step to the line, (n - 4) /
 //            steps to the address, a row

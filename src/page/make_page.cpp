@@ -337,6 +337,8 @@ std::vector<uint32_t> StackPaths::write(Tree& tree, FrameWriter& writer) {
   tsl::robin_map<uint64_t, uint32_t, BytesHash> ranks;  // by the frame above, and the frame
   tsl::robin_map<uint32_t, uint32_t, BytesHash> followers;
   tsl::robin_map<uint32_t, uint32_t, BytesHash> new_frames;
+  // Most calls are followed by one of few others: the rank among the followers of a frame is a
+  // smaller number than that of the frame, and deflates to less.
   for (uint32_t id : std::span(order).subspan(1)) {
     const Node& node = nodes_[id];
     uint32_t above = nodes_[node.parent].frame;

@@ -314,6 +314,8 @@ Result<> fill_table(std::string_view table, const Column& first, Columns&... col
 void shorten(Page& page) {
   Frames& frames = page.frames;
   Functions& functions = page.functions;
+  // The order matters: a column that others are told by, such as frames.function, is changed
+  // after them. restore() goes the other way round.
   for (Column* column : common_columns(frames)) {
     to_differences(*column, AsLastOf(frames.function));
     drop_zeros(*column);
@@ -333,6 +335,7 @@ void shorten(Page& page) {
   to_differences(samples.owner, AsBefore());
   for (Column* column : {&samples.step, &samples.count})
     drop_zeros(*column);
+  // A column of zeros is absent. The first of each table stays, as it tells the number of rows.
   drop_zeros(samples.weight);
   drop_zeros(samples.skipped);
 
@@ -349,6 +352,7 @@ Result<> restore(Page& page) {
   Samples& samples = page.samples;
   Result<> filled = fill_table("functions", functions.name, functions.file, functions.package,
                                functions.start_line, functions.declared);
+  // Columns that are absent are zeros, but differences are to be undone in them all the same.
   if (filled)
     filled = fill_table("frames", frames.function, frames.line);
   for (Column* column : common_columns(frames))
@@ -435,6 +439,7 @@ std::string in_digits(std::string_view bytes) {
     add_pair();
     count -= kPairBits;
   }
+  // Up to kSingleBits fit into one digit.
   if (count > kSingleBits)
     add_pair();
   else if (count > 0)
@@ -468,6 +473,7 @@ std::optional<std::string> from_digits(std::string_view text) {
       continue;
     }
     uint32_t pair = *first * kBase + static_cast<uint32_t>(value);
+    // 91 * 91 is more than 2^13: pairs beyond it are no pairs of ours.
     if (pair >> kPairBits)
       return std::nullopt;
     add(pair, kPairBits);

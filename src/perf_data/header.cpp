@@ -365,6 +365,8 @@ Result<Header> read_header(const raw::Input& file) {
   if (!begin.starts_with(kMagic))
     return Error("not a perf.data file");
   Header header;
+  // The size of the header tells a stream, whose attributes come as records, from a file, whose
+  // attributes lie at an offset.
   uint64_t size = load<uint64_t>(as_bytes(begin), kMagic.size()).value_or(0);
   if (size == kStreamHeaderSize) {
     header.is_stream = true;
@@ -385,6 +387,7 @@ Result<std::vector<RecordedEvent>> number_events(std::vector<EventAttr>& attrs) 
     if (!has_samples(attr.attr))
       continue;
     RecordedEvent event = recorded(attr);
+    // perf opens an event for each CPU or process: those that count the same are one.
     size_t same = 0;
     while (same < events.size() &&
            !(name_of(*firsts[same]) == event.name && recorded(*firsts[same]) == event &&

@@ -178,6 +178,7 @@ Result<ReadFile> Conversion::run(const FilePlaces& places, const RunningKernel& 
   if (!has_begun_)
     if (auto begun = begin_samples(); !begun)
       return std::move(begun).error();
+  // Samples whose user stack never came: they are kept with what the kernel's part tells.
   add_deferred();
   chunks_.finish();
   set_info();
@@ -193,6 +194,7 @@ Result<ReadFile> Conversion::run(const FilePlaces& places, const RunningKernel& 
     recording_.memory += sizeof(map) + map.text.size();
   std::set<std::string> unchecked;
   recording_.images = std::move(images_).find(header_.build_ids, places, unchecked);
+  // From here on it is a recording, read as any other.
   if (auto events = raw::read_events(recording_, recording_.memory); !events)
     return std::move(events).error();
   if (!kernel_addresses_.empty())
@@ -244,6 +246,7 @@ Result<> Conversion::take(Bytes record) {
         take_deferred(record);
       return Ok{};
     case kHeaderAttr:
+      // Attributes behind the first sample would number events anew.
       if (header_.is_stream && !has_begun_)
         add_attr(record, header_);
       return Ok{};
@@ -353,6 +356,7 @@ void Conversion::take_deferred(Bytes record) {
     return;
   // The thread comes first in the trailer.
   uint32_t tid = load<uint32_t>(record, record.size() - size + 4).value_or(0);
+  // One user stack for all samples of the thread since it was last in user code.
   auto held = held_.find({tid, cookie});
   if (held == held_.end())
     return;

@@ -75,6 +75,7 @@ std::optional<Bytes> Records::next_stored() {
     return std::nullopt;
   }
   Bytes record = at().first(size);
+  // Traces of the hardware lie behind their record and are not counted in its size.
   uint64_t behind = size_behind(record);
   if (behind > left - size) {
     give_up();
@@ -126,6 +127,8 @@ std::optional<Bytes> Records::next() {
   while (true) {
     if (auto record = next_unpacked())
       return record;
+    // The compressed records are one stream of zstd: a record may begin in one and end in the
+    // next.
     if (unpack_more())
       continue;
     auto record = next_stored();
@@ -138,6 +141,7 @@ std::optional<Bytes> Records::next() {
     auto packed = packed_in(*record);
     if (!packed)
       return record;
+    // Once it is broken nothing behind can be unpacked; what is not compressed can be read.
     if (is_broken_) {
       damaged_bytes_ += packed->size();
       continue;

@@ -100,6 +100,7 @@ void read_begin(Reader& in, const perf_event_attr& attr, Sample& sample) {
   for (uint64_t field : {PERF_SAMPLE_IDENTIFIER, PERF_SAMPLE_IP, PERF_SAMPLE_TID,
                          PERF_SAMPLE_TIME, PERF_SAMPLE_ADDR, PERF_SAMPLE_ID,
                          PERF_SAMPLE_STREAM_ID, PERF_SAMPLE_CPU, PERF_SAMPLE_PERIOD}) {
+    // IDENTIFIER comes first where it is there, and is the same as ID.
     uint64_t value = has(field) ? in.u64() : 0;
     if (field == PERF_SAMPLE_IP)
       sample.ip = value;
