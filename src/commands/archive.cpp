@@ -99,6 +99,8 @@ Result<int> run_archive(const ArchiveOptions& options) {
     return Error("cannot add files to a stream: name a recording")
         .with_hint("see 'gosym archive --help'")
         .with_exit_status(kUsage);
+  // The recording is named as output, too: the opener opens it for appending, when all has been
+  // parsed.
   auto confined = become_parser({.inputs = {options.recording},
                                  .roots = {options.symfs},
                                  .outputs = {options.recording}});
@@ -122,6 +124,8 @@ Result<int> run_archive(const ArchiveOptions& options) {
     }
     return kSuccess;
   }
+  // Nothing is written unless something is to be added: a file that needs nothing keeps its
+  // time.
   auto writer = raw::Writer::append_to(options.recording, *recording);
   if (!writer)
     return std::move(writer).error();

@@ -431,8 +431,11 @@ struct CallForLicenses {};
 CommandLine parse_command_line(const Program& program, int argc, char** argv) {
   std::vector<std::string> line(argv + 1, argv + argc);
   rewrite_help(line, command_names(program));
+  // The words of a command of its own are taken off first: the library would take its options
+  // for ours.
   std::vector<std::string> words = take_words(program, line);
   rewrite(program, line);
+  // Words of perf and pprof are answered before the library calls them unknown.
   if (auto answer = answer_foreign_word(program, line))
     return *answer;
   CLI::App root("", program.name);

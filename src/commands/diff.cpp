@@ -184,6 +184,7 @@ Result<bool> is_failure(const Difference& difference, const std::string& fail_ab
     return Error("--fail-above: one file of a side does not tell what is more than noise")
         .with_hint("give several files of each side, with '--' between the sides")
         .with_exit_status(kUsage);
+  // Verdicts of single runs are right of those runs, and would fail builds of equal programs.
   if (!difference.options.is_exact && !is_of_programs(difference))
     return errorf(
                "--fail-above needs at least {} recordings of each side, to know how much runs "
@@ -258,6 +259,8 @@ Result<int> run_diff(DiffOptions& options) {
     return std::move(checked).error();
   ReportOptions& report = options.report;
   report.filter.time = *parse_time_range(report.time);
+  // Paths, debug files and the running kernel are found while the process may still look for
+  // them; it parses in a child that may not.
   auto files = find_files_of_profile(report.debug, report.is_quiet ? nullptr : stderr);
   if (!files)
     return std::move(files).error();

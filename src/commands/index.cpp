@@ -141,6 +141,7 @@ Result<int> run_index(IndexOptions options) {
   else
     for (const std::string& binary : options.binaries)
       named.outputs.push_back(default_output(binary));
+  // The outputs have to be named before: openers write nothing else.
   if (auto confined = become_parser(named); !confined)
     return std::move(confined).error();
   int status = kSuccess;
@@ -149,6 +150,7 @@ Result<int> run_index(IndexOptions options) {
     if (indexed)
       continue;
     Error error = std::move(indexed).error().context(fmt::format("'{}'", printable(binary)));
+    // Of several the others are indexed all the same.
     if (options.binaries.size() == 1)
       return error;
     print(stderr, "gosym: error: {}\n", error.message());

@@ -466,6 +466,8 @@ Result<Targets> open_targets(const RecordOptions& options, const Scope& scope) {
   }
   if (auto found = find_processes(options, targets); !found)
     return std::move(found).error();
+  // The command is started last, held before its first instruction: whatever fails before,
+  // fails without it.
   if (!options.command.empty())
     if (auto started = start_command(options, targets); !started)
       return std::move(started).error();
@@ -623,6 +625,8 @@ std::optional<Result<int>> record_runs(RecordOptions& options) {
   for (uint32_t run = 1; run <= *options.runs; run++) {
     if (!options.is_quiet)
       print(stderr, "run {} of {}\n", run, *options.runs);
+    // A run is a process of its own, for a recorder gives up its rights and cannot begin again.
+    // The child goes on as `record` without --runs.
     pid_t pid = fork();
     if (pid < 0)
       return system_error("cannot start a run", errno);
@@ -632,6 +636,7 @@ std::optional<Result<int>> record_runs(RecordOptions& options) {
       return {};
     }
     int code = exit_status_of(signals.wait_for(pid));
+    // A run that ended well because of Ctrl-C is not followed by the next.
     if (signals.ended_by() != 0 && code == kSuccess)
       code = 128 + signals.ended_by();
     if (code == kSuccess)

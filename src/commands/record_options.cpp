@@ -219,6 +219,7 @@ Result<> set_rate(const RecordOptions& options, SamplerOptions& sampler) {
   if (!frequency)
     return std::move(frequency).error();
   sampler.frequency = *frequency;
+  // --count is of the events that were named, not of those that --off-cpu adds.
   if (options.period.empty())
     return Ok{};
   if (!has_events)

@@ -47,6 +47,7 @@ void PastState::add(CommEvent event) {
     event.is_exec = false;  // what it ended is gone
   }
   CommEvent& name = process.names[event.tid];
+  // Rings of CPUs are read one after the other: an older name may come later.
   if (name.time <= event.time)
     name = std::move(event);
 }

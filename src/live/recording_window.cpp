@@ -174,6 +174,7 @@ Result<> RecordingWindow::write_samples(const raw::SampleBatch& batch) {
   if (batch.empty())
     return Ok{};
   Samples samples;
+  // Each chunk has a tree of its own, so that it can be dropped when it leaves the window.
   samples.chunk = stored(encoded(batch, ++tree_));
   samples.first = UINT64_MAX;
   samples.count = batch.rows().size();

@@ -412,6 +412,7 @@ private:
     bool is_time = measures_time(profile_.info.events[thread.event]);
     json_.key("samples");
     json_.begin_object();
+    // The columns are written one after the other, each by its own pass over the samples.
     IntColumn stacks;
     for (const SampleCount* sample : thread.samples)
       stacks.push_back(tables.stack(sample->stack));

@@ -90,6 +90,8 @@ Profile profile_of_both(const ComparedProfile& before, const ComparedProfile& af
   std::vector<ProfiledRecording> recordings = recordings_of(before);
   size_t before_count = recordings.size();
   AccumulatedProfile sum(AccumulatedProfile::kNoLimits);
+  // `after` comes first, so that names and places are its own where both have them; its
+  // recordings are numbered behind those of before.
   sum.add(after.profile, static_cast<uint32_t>(before_count));
   sum.add(before.profile);
   Profile both = std::move(sum.profile());

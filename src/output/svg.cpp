@@ -92,6 +92,8 @@ public:
       below.push_back(fmt::format("{} calls are too narrow, or too deep, to be seen here",
                                   with_commas(left_out_)));
     top_ = kMargin + kLineHeight * static_cast<double>(above.size()) + kMargin;
+    // The height has to be known before the first element is written: boxes grow from the
+    // bottom up.
     double bottom = top_ + kRowHeight * static_cast<double>(rows_);
     double height = bottom + kLineHeight * static_cast<double>(below.size() + 1) + 2 * kMargin;
     svg_ = fmt::format(

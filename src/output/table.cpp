@@ -54,6 +54,7 @@ void fit(const Table& table, size_t screen_width, std::vector<size_t>& widths) {
   size_t room = screen_width > used ? screen_width - used : 0;
   if (names + paths <= room)
     return;
+  // Paths get what names leave, if that is more: names tell more of what they are.
   size_t for_paths =
       std::min(paths, std::max({kLeastPath, room * 2 / 5, room > names ? room - names : 0}));
   size_t for_names = std::max(kLeastName, room > for_paths ? room - for_paths : 0);

@@ -442,6 +442,7 @@ Table lines_table(const Profile& profile, const ViewOptions& options, const Amou
     bool has_function = key.function != ViewKey::kNoFunction;
     if (has_function)
       name = profile.name_of(key.function);
+    // By the printable name, which is the one that people have seen.
     if (has_function && options.function->matches(printable(name), key.function_identity))
       lines.push_back({.name = key.text,
                        .place = place_of(profile, key, total, /*has_directories=*/true),

@@ -31,6 +31,7 @@ std::vector<ThreadSamples> samples_by_thread(const Profile& profile) {
     uint64_t value = value_of(profile, sample);
     thread.amount += value;
     thread.samples.push_back(&sample);
+    // A thread may change its name: it goes by the one that it had for most of its samples.
     names.amounts[{sample.comm, sample.process_name()}] += value;
   }
   std::vector<ThreadSamples> result;

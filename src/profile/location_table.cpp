@@ -171,6 +171,7 @@ uint32_t LocationTable::image_of(Profile& profile, const MapEvent& event) {
   auto next = static_cast<uint32_t>(profile.images.size());
   auto recorded = recorded_.find(event.image);
   bool is_recorded = event.image != ImageId{} && recorded != recorded_.end();
+  // Mappings without an image in the recording are told apart by their paths, such as [anon].
   uint32_t& index = is_recorded
                         ? images_.try_emplace(event.image, next).first.value()
                         : unrecorded_images_.try_emplace(event.path, next).first.value();

@@ -105,6 +105,8 @@ bool is_own(const Profile& profile, const Location& location, const Frame& frame
   const ProfileImage& image = profile.image_of(location.mapping);
   const Function& function = profile.functions[to_index(frame.function)];
   std::string_view file = profile.strings[function.file];
+  // The module tells it in Go; elsewhere the path of the source does, by the folders of systems
+  // and package managers.
   if (is_go(frame.source))
     return is_own_package(image.own, profile.strings[function.package], file);
   if (frame.source == FrameSource::kPerfMap)
@@ -167,6 +169,7 @@ OwnAmounts own_amounts(const Profile& profile, const std::vector<bool>& is_of_ow
       continue;
     const Location& location = profile.locations[to_index(*own)];
     std::span<const Frame> frames = profile.frames_of(location);
+    // Calls of other code that are inlined into own code are not own code's self time.
     bool is_running =
         own == stack.begin() && (frames.empty() || is_own(profile, location, frames.front()));
     amounts.total += profile.amount(sample);

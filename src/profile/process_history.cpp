@@ -153,6 +153,8 @@ std::optional<uint32_t> RangeHistory::find(uint64_t address, uint32_t count) con
 
   std::optional<uint32_t> top;
   size_t leaf = bounds_.size() + static_cast<size_t>(after - bounds_.begin()) - 1;
+  // Ranges that cover the address are in the nodes from its leaf up to the root; of each the
+  // last one below `count` is the one on top.
   for (size_t node = leaf; node > 0; node /= 2) {
     auto past = std::ranges::lower_bound(nodes_[node], count);
     if (past != nodes_[node].begin())

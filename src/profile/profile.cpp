@@ -335,6 +335,7 @@ void Timeline::add_interval(uint64_t begin, uint64_t end, uint64_t amount) {
   add(end, 0);  // from now on there is room for it
   for (uint64_t step = end / step_; step > begin / step_; step--) {
     uint64_t of_step = end - step * step_;
+    // Parts are rounded down; the first step takes what is left, so that the sum is the amount.
     auto part =
         static_cast<uint64_t>(static_cast<double>(amount) * static_cast<double>(of_step) /
                               static_cast<double>(end - begin));

@@ -229,6 +229,8 @@ void Replay::Tables::note_threshold(uint32_t pid, StringId process, uint64_t thr
 void Replay::Tables::add_interval(SampleCount sample, uint64_t end) {
   constexpr int kMaxSteps = 2000;
   uint64_t left = sample.weight;
+  // From the end of the interval to its begin. The step that it ends in has the count, the
+  // others have weight alone.
   for (int i = 1; i < kMaxSteps && sample.step > 0; i++) {
     uint64_t of_step = end - sample.step * group_by_.time_step;
     if (of_step >= left)

@@ -90,6 +90,7 @@ void label_idle_threads(Profile& profile) {
     return;
   std::vector<std::optional<bool>> is_idle_stack(profile.stack_count());
   for (SampleCount& sample : profile.samples) {
+    // A thread that waits for a CPU or a disk is not idle, whatever its stack.
     if (!has_intervals(profile.info.events[sample.event]) ||
         profile.strings[sample.state] != kSleeping)
       continue;
@@ -209,6 +210,7 @@ private:
     for (const Frame& frame : profile_.frames_of(location)) {
       if (!is_hidden(frame.kind, callee))
         shown.push_back(frame);
+      // Whether a wrapper is hidden depends on what it calls, as in Go's own tracebacks.
       callee = frame.kind;
     }
     if (shown.size() == location.frame_count)
@@ -242,6 +244,7 @@ void hide_wrappers(Profile& profile) {
       callee = kind_at(profile, id);
     }
     std::span<const LocationId> before = profile.stack(stack);
+    // A stack of wrappers alone stays as it is.
     if (locations.empty())
       locations.assign(before.begin(), before.end());
   });
@@ -311,6 +314,7 @@ size_t count_parking(const Profile& profile, std::span<const LocationId> stack) 
 }  // namespace
 
 void hide_scheduler(Profile& profile) {
+  // Only stacks of waits: in samples of CPU time the scheduler's own work is what was sampled.
   std::vector<bool> has_waited(profile.stack_count());
   for (const SampleCount& sample : profile.samples)
     if (sample.state != StringId{})
@@ -322,6 +326,7 @@ void hide_scheduler(Profile& profile) {
     size_t hidden = 0;
     if (has_waited[to_index(id)])
       hidden = std::max(count_scheduler(profile, stack), count_parking(profile, stack));
+    // Nothing else would be left.
     if (hidden == stack.size())
       hidden = 0;
     locations.assign(stack.begin() + static_cast<ptrdiff_t>(hidden), stack.end());
@@ -406,6 +411,7 @@ bool name_creators(Profile& profile) {
     if (!profile.is_named(profile.locations[to_index(stack.back())]))
       return;
     has_any = true;
+    // "created by" takes the place of goexit, which all goroutines have in common.
     if (is_goroutine_root(profile, locations.back()))
       locations.pop_back();
     locations.push_back(creators.of(stack.back()));
@@ -520,6 +526,7 @@ std::map<CostsKey, Costs> find_costs(const Profile& profile, std::span<const Sta
 SampleCount take_part(Costs& costs, SampleCount allocation, uint64_t amount) {
   uint64_t end = costs.charged_up_to + amount;
   auto part = [&](uint64_t sum) {
+    // At the end the sum itself: floating point could miss it by one.
     auto up_to = [&](uint64_t place) {
       return place == costs.allocations
                  ? sum

@@ -29,6 +29,7 @@ ToldCode::ToldCode(const RecordedPerfMap& map, size_t& left) {
     size_t end = text.find('\n', begin) + 1;
     if (end == 0)
       break;
+    // A mark says how long the map was at a time: lines up to there were written before it.
     while (mark != marks.end() && mark->size < end)
       ++mark;
     auto entry = proc::parse_perf_map_line(text.substr(begin, end - 1 - begin));
@@ -44,6 +45,7 @@ ToldCode::ToldCode(const RecordedPerfMap& map, size_t& left) {
 bool ToldCode::add(Ranges& ranges, uint64_t first, uint64_t last, Ranges* common) {
   bool has_common = false;
   auto at = ranges.upper_bound(first);
+  // The range before may reach into this one.
   if (at != ranges.begin() && std::prev(at)->second >= first)
     --at;
   while (at != ranges.end() && at->first <= last) {

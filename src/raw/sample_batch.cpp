@@ -173,6 +173,7 @@ Shortened SampleBatch::add(RecordedSample sample) {
   row.top_index = intern(sample.words, words_, top_begin_, known_tops_);
   row.switch_list = intern(sample.switches, switches_, switch_begin_, known_switches_);
   row.label_set = label_sets_.intern(sample.labels);
+  // The row has indices only: what the sample borrowed is gone when this returns.
   row.kernel_stack = row.user_stack = {};
   row.words = {};
   row.switches = {};
@@ -433,6 +434,7 @@ void read_tables(pbf_reader in, Tables& tables, ColumnSizes& sizes) {
       protozero::data_view packed = in.get_view();
       std::string_view bytes(packed.data(), packed.size());
       sizes[number] += static_cast<size_t>(
+          // Numbers end with a byte below 0x80: to count these takes no decoding.
           std::ranges::count_if(bytes, [](char byte) { return (byte & 0x80) == 0; }));
     };
     if (!at_column(in, count))
@@ -555,6 +557,7 @@ void drop_beyond_cut(const Stacks& stacks, Row& row) {
   bool is_cut_in_kernel = stacks.are_cut[row.kernel_index];
   if (!is_cut_in_kernel && !stacks.are_cut[row.user_index])
     return;
+  // The stack ends there for the report as well, which tells it as cut.
   row.user_end = StackEnd::kUnreadable;
   if (is_cut_in_kernel) {
     row.user_index = row.top_index = 0;
@@ -611,6 +614,8 @@ public:
       size_t begin = tops.words.size();
       bool is_wrong = is_too_large(size, kMaxTopWords, "words");
       is_wrong |= is_too_large(registers, kMaxRegisters, "registers");
+      // All of a dump is taken from the columns even if it is wrong, or those behind it would
+      // get its words.
       for (uint32_t j = 0; j < size; j++)
         is_wrong |= !add_word(tops.words);
       for (uint32_t j = 0; j < registers; j++)
@@ -652,6 +657,7 @@ private:
     bool is_address = !word.is_place() && !word.is_number();
     bool is_of_kind = (kind == kRegisterPlace && word.is_place()) || kind == kRegisterNumber ||
                       (kind == kRegisterAddress && is_address);
+    // A number is marked in the word, and so must not have that bit itself.
     if (kind == kRegisterNumber)
       word.value |= StackWord::kNumber;
     bool is_wrong = !is_of_kind || !is_possible(word) ||
@@ -761,6 +767,7 @@ public:
           is_wrong(row.user_index, stacks.are_wrong, "stack") ||
           is_wrong(row.creator_index, stacks.are_wrong, "stack"))
         return true;
+      // Before the others are checked: places beyond a cut are none that a sample refers to.
       drop_beyond_cut(stacks, row);
       return is_wrong(row.top_index, referred_.tops.are_wrong, "top") || is_wrong_frame(row) ||
              is_wrong(row.switch_list, referred_.lists.are_wrong, "list of switches") ||

@@ -27,6 +27,8 @@ EventLimits::Allowance& EventLimits::of(uint32_t pid) {
 
 bool EventLimits::admit_mapping(uint32_t pid, uint64_t time) {
   Allowance& allowance = of(pid);
+  // A bucket that fills with time: bursts are let through, such as those of a program that
+  // begins, and a rate beyond it is not. Events of other CPUs may be older, and fill nothing.
   if (time > allowance.time) {
     uint64_t passed = time - std::exchange(allowance.time, time);
     allowance.left =

@@ -70,6 +70,7 @@ Result<EventType> parse_event_type(std::string_view name) {
   for (const NamedEvent& event : kEvents)
     if (name == event.name || (!name.empty() && name == event.alias))
       return make(event);
+  // Names come first: "r0" and so on are none of them.
   if (auto config = raw_config(name))
     return EventType{std::string(name), PERF_TYPE_RAW, *config, true};
   return errorf("--event: '{}' is none of {}, rNNN", printable(name),

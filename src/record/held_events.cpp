@@ -140,6 +140,7 @@ void HeldEvents::begin_anew(uint32_t pid, HeldProcess& process, uint64_t time) {
                   !process.mappings.empty() || !process.threads.empty();
   if (!is_known)
     return;
+  // The states before hang on the newest one, not on one another.
   HeldProcess left = std::exchange(process, {});
   process.before = std::exchange(left.before, {});
   left.end = time;

@@ -57,8 +57,10 @@ UniqueFd Keeper::open_event(const perf_event_attr& attr, uint32_t cpu, pid_t thr
   auto is_it = [&](const perf_event_attr& kept) {
     return std::memcmp(&kept, &attr, sizeof(attr)) == 0;
   };
+  // Before it is started this process has its rights, and opens events itself.
   if (!channel_)
     return open_perf_event(attr, cpu, thread);
+  // An attribute that was not kept has the index behind all, which the keeper refuses.
   auto index = std::ranges::find_if(events_, is_it) - events_.begin();
   UniqueFd event;
   Reply reply = ask({.task = Task::kOpenEvent,

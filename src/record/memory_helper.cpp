@@ -57,6 +57,7 @@ bool MemoryHelper::start() {
   void* memory =
       mmap(nullptr, sizeof(Arena), PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
   char signal = 0;
+  // The helper maps the same file: what it reads goes into memory that both have.
   if (memory == MAP_FAILED ||
       !send_message(process_.channel(), signal, sizeof(signal), file.get())) {
     process_.stop();
@@ -79,12 +80,14 @@ void MemoryHelper::serve(int channel) {
   UniqueFd file;
   struct stat status {};
   if (!receive_message(channel, signal, sizeof(signal), file) ||
+      // A file that is too small would raise SIGBUS when it is written to.
       fstat(file.get(), &status) != 0 || status.st_size < off_t{sizeof(Arena)})
     return;
   void* memory =
       mmap(nullptr, sizeof(Arena), PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
   if (memory == MAP_FAILED)
     return;
+  // Rights are given up once the memory is mapped, which takes calls that are refused then.
   enter(ProcessKind::kReader);
   if (!HelperProcess::tell_ready(channel))
     return;
@@ -134,6 +137,7 @@ Result<> MemoryHelper::read(uint32_t pid, std::span<proc::MemoryPiece> pieces) {
     if (count > 0)
       if (auto done = read_together(pid, pieces.first(count)); !done)
         return done;
+    // A piece that is larger than all the room is passed over, unread.
     pieces = pieces.subspan(std::max<size_t>(count, 1));
   }
   return Ok{};

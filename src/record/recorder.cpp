@@ -273,6 +273,7 @@ Result<> Recorder::write_perf_maps() {
   for (const auto& [pid, process] : processes_)
     if (process.perf_map)
       pids.push_back(pid);
+  // By number, and not in the order of a hash table: equal recordings are equal files.
   std::ranges::sort(pids);
   for (uint32_t pid : pids) {
     const ProcessState& process = processes_[pid];
@@ -619,6 +620,7 @@ bool Recorder::handle_fork(const ForkEvent& event) {
   if (!options_.scope.follows_children)
     return false;
   ProcessState& child = processes_[event.pid];
+  // The number is used again: what the process before it had is finished first.
   if (child.ended_at)
     replace(event, child);
   child.is_followed = true;
@@ -684,6 +686,8 @@ void Recorder::handle_given() {
 
 void Recorder::on_mmap(RawMapping mapping) {
   ProcessState& process = processes_[mapping.pid];
+  // A mapping of the program before comes late, when its CPU's ring is read after another's: it
+  // is recorded, but says nothing of the program that runs.
   bool is_current = mapping.time >= process.program_since;
   if (is_current && options_.has_user && is_memory(mapping.path))
     perf_maps_.notice(process.perf_map, mapping.pid, mapping.time);

@@ -132,6 +132,7 @@ Error denied_bpf_memory(std::string_view what, int cause) {
   auto status = proc::status_of(static_cast<uint32_t>(getpid()));
   rlimit limit{};
   getrlimit(RLIMIT_MEMLOCK, &limit);
+  // EPERM has many causes: the limit is named only where all others are ruled out.
   bool is_allowed = status && is_first_user_namespace() && status->seccomp == 0 &&
                     missing_capabilities(*status).empty();
   if (cause != EPERM || !is_allowed || limit.rlim_cur == RLIM_INFINITY)
@@ -146,6 +147,7 @@ Error refused_by_verifier(std::string_view log) {
   std::string_view reason;
   while (!log.empty()) {
     std::string_view line = take_line(log);
+    // The last line that is no figure has the reason.
     bool is_figure = line.empty() || line.starts_with("processed ") ||
                      line.starts_with("verification time ") || line.starts_with("stack depth ");
     if (!is_figure)

@@ -133,6 +133,7 @@ Result<UniqueFd> open_process(uint32_t pid) {
   if (proc::has_ended(pid))
     return errorf("process {} has ended already (its parent has not noticed yet)", pid)
         .with_exit_status(kNoTarget);
+  // From here on it is this process that is watched, and not whoever gets its number.
   UniqueFd process = open_pidfd(pid);
   if (!process && errno == ESRCH)
     return no_process(pid);

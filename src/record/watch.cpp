@@ -59,6 +59,7 @@ Result<UniqueFd> catch_signals() {
   struct sigaction action {};
   action.sa_sigaction = on_signal;
   action.sa_flags = SA_SIGINFO | SA_RESTART;
+  // nohup(1) ignores SIGHUP for its command, and it stays ignored.
   for (int signal : kSignals)
     if (signal != SIGHUP || !is_ignored(SIGHUP))
       sigaction(signal, &action, nullptr);
@@ -164,6 +165,8 @@ void Watch::take_signal() {
   Signal signal{};
   if (read(signals_.get(), &signal, sizeof(signal)) != sizeof(signal))
     return;
+  // Ctrl-C goes to the command as well, whose end is that of the recording; a second one aborts.
+  // A SIGINT that was sent to gosym alone is handed on.
   if (!command_ || signal.number != SIGINT) {
     stop_ = Stop::kSignal;
     return;

@@ -279,6 +279,7 @@ std::vector<FunctionRange> ImageSymbols::nameless_functions() const {
   auto is_same = [](const FunctionRange& one, const FunctionRange& other) {
     return one.address == other.address;
   };
+  // Both tables may have a function: Go's comes first, and stays.
   std::ranges::stable_sort(result, {}, &FunctionRange::address);
   result.erase(std::unique(result.begin(), result.end(), is_same), result.end());
   return result;

@@ -52,6 +52,7 @@ std::string shorten(std::string_view name) {
   }
   if (depth == 0)
     return result;
+  // Brackets that do not match were cut off, or are in a name.
   size_t first = name.find('[');
   size_t last = name.rfind(']');
   if (last == std::string_view::npos || last < first)

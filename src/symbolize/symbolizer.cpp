@@ -462,6 +462,7 @@ void find_image_addresses(Profile& profile, const DebugFileOptions& files) {
 
 // Each name is the linker's, or what another tool made of it.
 void show_names(Profile& profile, NameForms forms) {
+  // All frames of a function have one source.
   std::vector<FrameSource> sources(profile.functions.size(), FrameSource::kCallFrames);
   for (const Frame& frame : profile.frames)
     sources[to_index(frame.function)] = frame.source;
@@ -473,6 +474,7 @@ void show_names(Profile& profile, NameForms forms) {
     std::string package = package_of(given, shown, sources[i]);
     if (package.empty() && is_go(sources[i]))
       package = package_of_assembly(profile.strings[function.file]);
+    // The package is told by the name as it was given, so before that is replaced.
     function.package = profile.strings.intern(package);
     function.name = profile.strings.intern(shown);
     if (!forms.has_system_names)

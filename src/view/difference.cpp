@@ -100,6 +100,7 @@ double scale_of(const ComparedProfile& before, const ComparedProfile& after, Per
     if (per == Per::kRun)
       return static_cast<double>(runs);
     double seconds = 0;
+    // Recordings of several hosts overlap in time: their times are added up, not spanned.
     for (size_t run = 0; run < runs; run++) {
       TimeRange time = recorded_time(compared, run);
       seconds += in_seconds(time.end - time.begin);
@@ -661,6 +662,7 @@ void count_side(const CallTree& tree, const Paths& paths, TreeSide& side) {
   for (size_t block = 0; block < side.counts.whole.size(); block++)
     for (const SampleCount& sample : side.counts.blocks.samples[block]) {
       double amount = static_cast<double>(profile.amount(sample)) * period;
+      // Up to the root, so that each node has what it calls; the root, node 0, is not counted.
       for (uint32_t node = ends[to_index(sample.stack)]; node != 0; node = paths.parent(node))
         side.nodes[node].amounts[block] += amount;
     }

@@ -99,6 +99,7 @@ private:
     for (LocationId location : stack) {
       has_module = has_module || is_of_module_[to_index(location)];
       for (KeyId key : frames_of(location)) {
+        // --ignore wins over --focus.
         if (verdicts_[to_index(key)].is_ignored)
           return false;
         has_focus = has_focus || verdicts_[to_index(key)].is_focus;

@@ -214,6 +214,7 @@ private:
           return keys.of(location).empty();
         }))
       return known.value();
+    // Dimensions agree on the number of keys of a location, but for gaps.
     for (size_t depth = 0; depth < dimensions_.front().of(location).size(); depth++) {
       uint32_t node = NestedTotal::kNoParent;
       for (const FrameKeys& keys : dimensions_)

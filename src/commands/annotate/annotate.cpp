@@ -199,6 +199,7 @@ Result<int> annotate_recording(const AnnotateOptions& options, const DebugFileOp
   tell_loss(profile.stats, report);
   Amounts amounts(profile, largest(*images));
   bool is_first = true;
+  // A name may be of several files, such as two versions of a library.
   for (const auto& sampled : *images) {
     const RecordedImage& image = profile.images[sampled.first].file;
     (void)std::fputs(std::exchange(is_first, false) ? "" : "\n", stdout);

@@ -272,6 +272,8 @@ std::vector<LinesOfFunction> find_lines(const Profile& profile, const ViewOption
     lines.function.source = FrameSource::kGiven;
     lines.function.samples = {total.self, total.total};
   }
+  // Functions first, then the lines of those that match: both by the same totals as the table
+  // of functions has them.
   FrameKeys lines(profile, Dimension::Kind::kLine);
   for (const Total& total : frame_totals(profile, profile.samples, lines)) {
     auto of = found.find(lines[total.key].function_identity);

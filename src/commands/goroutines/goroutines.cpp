@@ -301,6 +301,8 @@ Result<int> run_goroutines(const GoroutinesOptions& options) {
         .with_exit_status(kUsage);
   if (options.count != 0 && !interval)
     return Error("--iterations needs --watch or --leaks").with_exit_status(kUsage);
+  // The process is opened, and rights are given up, once nothing more can be wrong with the
+  // command line.
   auto chosen = choose_source("goroutines", options.process, options.program,
                               {options.pprof, options.html});
   if (!chosen)

@@ -70,6 +70,8 @@ void LeakFinder::add_look(const NamedGoroutines& named, const GoroutineView& vie
   // Many have the same stack, whose place is looked up once.
   std::map<std::tuple<std::string, uint32_t, uint64_t>, uint32_t> known;
   for (const Goroutine* goroutine : view.shown) {
+    // A goroutine is followed twice: by where it waits, and by where it was made, for a leak
+    // may wait at changing places.
     auto [birth, is_new_birth] = birth_numbers_.try_emplace(
         {goroutine->created_at, goroutine->start}, static_cast<uint32_t>(births_.size()));
     if (is_new_birth)

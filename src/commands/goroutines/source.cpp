@@ -64,6 +64,7 @@ Result<GoroutineSource> open_core(const std::string& path, const std::string& pr
   source.core = *std::move(file);
   source.memory = std::make_unique<CoreMemory>(*core);
   source.notes = missing_parts(*core);
+  // Threads and files are told by notes: without them nothing says what lies where.
   if (core->missing_notes > 0 && core->mappings.empty())
     return Error(source.notes.front())
         .with_hint("write it again, where there is room for all of it")

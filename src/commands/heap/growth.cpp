@@ -50,6 +50,7 @@ Slope slope_of(const std::vector<double>& times, const std::vector<double>& amou
     spread += (times[i] - time) * (times[i] - time);
     product += (times[i] - time) * (amounts[i] - amount);
   }
+  // Least squares, and the error of the slope by what is left over.
   Slope slope = {.per_second = spread > 0 ? product / spread : 0,
                  .error = std::numeric_limits<double>::infinity()};
   if (times.size() < kLeastHeapLooks || spread <= 0)
@@ -63,6 +64,7 @@ Slope slope_of(const std::vector<double>& times, const std::vector<double>& amou
   auto freedom = static_cast<double>(times.size() - 2);
   double error = std::sqrt(rest / freedom / spread);
   slope.error = student_limit(kChance, freedom) * error;
+  // The error may be 0: then all looks lie on a line, which no chance does.
   if (slope.per_second != 0)
     slope.chance = error > 0 ? student_chance(std::abs(slope.per_second) / error, freedom) : 0;
   return slope;

@@ -50,6 +50,7 @@ public:
       shown = all.begin();
     std::span<const HeapCall> calls(shown, all.end());
     std::vector<LocationId> stack;
+    // Calls that are inlined into one another are one location, as in a sample.
     while (!calls.empty()) {
       size_t size = 1;
       while (size < calls.size() && calls[size - 1].is_within(calls[size]))

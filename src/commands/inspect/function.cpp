@@ -206,6 +206,7 @@ Result<int> show_function(const ImageSymbols& symbols, const InspectOptions& opt
     return Error(symbols.problem());
   if (functions.empty())
     return errorf("no function '{}'", printable(options.function)).with_exit_status(kNoTarget);
+  // A list, not each in full: an expression may match thousands.
   if (functions.size() > 1 && !found->is_exact) {
     print_functions(functions, options.is_json);
     return kSuccess;
@@ -418,6 +419,8 @@ void add_inlined(const go::Module& module, const go::Function& function, Functio
   Positions positions{go::read_pc_table(module.table, function, function.pcfile),
                       go::read_pc_table(module.table, function, function.pcln)};
   Tree tree = read_tree(module, function, indices);
+  // The tables have the caller of each call; shown are calls below their callers, so the tree
+  // is turned round. It is walked by a list: a damaged one may be deep.
   std::multimap<std::optional<uint32_t>, uint32_t> callees;
   for (const auto& [index, call] : tree)
     callees.emplace(caller_of(tree, indices, module.table, index), index);

@@ -89,6 +89,7 @@ std::vector<StackWord> far_words_in(Bytes record) {
     if (word.offset < kMaxWordOffset && word.offset % 8 == 0)
       words.push_back({word.offset, word.value});
   }
+  // Two walks may have come by the same word.
   std::ranges::stable_sort(words, {}, &StackWord::offset);
   auto is_same = [](const StackWord& a, const StackWord& b) { return a.offset == b.offset; };
   words.erase(std::unique(words.begin(), words.end(), is_same), words.end());
@@ -352,6 +353,7 @@ Result<> BpfSampler::open_events(uint32_t cpu) {
     std::ranges::move(*event, std::back_inserter(opened));
   }
   opened_[cpu] = std::move(opened);
+  // A CPU that comes back has its ring still.
   return rings_.contains(cpu) ? Ok{} : open_ring(cpu);
 }
 
@@ -495,6 +497,7 @@ Result<> BpfSampler::start() {
     for (const UniqueFd& event : events)
       if (ioctl(event.get(), PERF_EVENT_IOC_ENABLE, 0) != 0)
         return system_error("cannot start sampling", errno);
+  // Last, so that the slow timers run when the first one ticks.
   for (const FirstTimer& timer : first_timers_)
     if (ioctl(timer.fd.get(), PERF_EVENT_IOC_ENABLE, 0) != 0)
       return system_error("cannot start sampling", errno);

@@ -31,6 +31,7 @@ std::vector<uint64_t> slow_timer_periods(uint64_t tick, uint32_t count, double s
   std::vector<uint64_t> periods;
   for (uint32_t i = 0; i < count; i++) {
     auto period = static_cast<uint64_t>(static_cast<double>(tick) * sum / rates[i]);
+    // The low bits are the number of the timer, which the BPF program reads from the period.
     periods.push_back(period / kMaxSlowTimers * kMaxSlowTimers + i);
   }
   return periods;

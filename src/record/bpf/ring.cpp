@@ -46,6 +46,7 @@ std::optional<BpfRing> BpfRing::map(UniqueFd ring, uint32_t size) {
 void BpfRing::consume(const std::function<void(Bytes)>& take) {
   std::byte* records = written_.get() + size_of_page();
   uint64_t at = position(read_).load(std::memory_order_relaxed);
+  // The kernel raises the end before it has written a record, and marks the record until then.
   uint64_t end = position(written_).load(std::memory_order_acquire);
   while (at < end) {
     std::byte* record = records + (at & (size_ - 1));
@@ -55,11 +56,13 @@ void BpfRing::consume(const std::function<void(Bytes)>& take) {
       return;
     bool is_discarded = (length & BPF_RINGBUF_DISCARD_BIT) != 0;
     length &= ~BPF_RINGBUF_DISCARD_BIT;
+    // The kernel's header is not ours to trust blindly: a wrong length would leave the ring.
     if (length > size_)
       return;
     if (!is_discarded)
       take({record + BPF_RINGBUF_HDR_SZ, length});
     at += (BPF_RINGBUF_HDR_SZ + uint64_t{length} + 7) / 8 * 8;
+    // Given back record by record, so that the room is free again at once.
     position(read_).store(at, std::memory_order_release);
   }
 }

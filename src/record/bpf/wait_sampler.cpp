@@ -248,6 +248,7 @@ Result<> WaitSampler::attach_all() {
                     "the trace point sched_waking");
   if (!attached)
     return attached;
+  // Last, what begins a wait: none begins whose end would not be seen.
   return attach(bpf_program__attach_raw_tracepoint(programs.leave_cpu, "sched_switch"),
                 "the trace point sched_switch");
 }
@@ -308,6 +309,8 @@ std::string WaitSampler::read_open_waits() const {
   std::string text;
   std::string step(kReadAtOnce, '\0');
   while (true) {
+    // A read runs the iterator on, over all threads; EAGAIN means that it has not come to one
+    // yet.
     ssize_t size = ::read(open_waits_.get(), step.data(), step.size());
     if (size < 0 && (errno == EAGAIN || errno == EINTR))
       continue;

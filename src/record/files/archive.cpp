@@ -173,6 +173,7 @@ ArchiveShares::ArchiveShares(std::string_view subordinates, FindUser find_user) 
     auto number = parse_decimal(fields[0]);
     auto user =
         number ? std::optional(static_cast<uid_t>(*number)) : find_user(std::string(fields[0]));
+    // Lines that make no sense are passed over: others write this file.
     if (begin && count && user && *begin + *count <= UINT32_MAX && *begin <= UINT32_MAX)
       subordinates_.push_back({static_cast<uid_t>(*begin), static_cast<uid_t>(*count), *user});
   }
@@ -245,6 +246,8 @@ std::optional<Result<ImagePiece>> ImagePieces::next() {
   piece.bytes.resize(std::min<uint64_t>(extent.size - taken_, raw::kUsualPieceSize));
   if (auto done = read_all_at(file_.get(), piece.offset, piece.bytes); !done)
     return std::move(done).error();
+  // Headers are changed in the piece that has them, so that the file is valid without what is
+  // left out.
   hide_sections(piece);
   taken_ += piece.bytes.size();
   if (taken_ == extent.size) {

@@ -139,6 +139,7 @@ Result<UniqueFd> copy_of(const OpenedFile& opened) {
   std::vector<std::byte> piece(1 << 20);
   for (uint64_t at = 0; copy && at < opened.size;) {
     size_t size = read_at(opened.file.get(), at, piece);
+    // A file that has become shorter meanwhile is none that could be read.
     if (size == 0 || write(copy.get(), piece.data(), size) != static_cast<ssize_t>(size))
       return Error("cannot be copied");
     at += size;
@@ -198,6 +199,7 @@ void FileHelper::parse(int channel) {
     struct stat status {};
     if (fstat(file.get(), &status) == 0)
       describe(read_contents(file, status), reply);
+    // The file is closed before the answer, as closing may wait for its file system.
     file = UniqueFd();
     if (!send_message(channel, reply, offsetof(Reply, image) + reply.image_size, -1))
       return;
@@ -525,6 +527,7 @@ Result<OpenedFile> look_at_mapped_file(const RawMapping& mapping) {
   struct stat status {};
   if (fstat(file->get(), &status) != 0)
     return system_error("cannot be read", errno);
+  // The rights of who opens it must not show what the user may not read.
   if (!may_be_code(*file))
     return Error("neither code, nor may others than its owner read it");
   OpenedFile opened = {.file = {},

@@ -294,6 +294,8 @@ Result<SparseCopy> SparseCopy::open(int fd) {
   auto size = static_cast<size_t>(status.st_size);
   if (size == 0)
     return Error("empty");
+  // Address space of the file's size, of which only what is read takes memory: parsers see the
+  // whole file, and nobody who cuts it short can raise SIGBUS.
   void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED)

@@ -97,6 +97,7 @@ void keep_lines(std::string& text, uint64_t offset, std::vector<PerfMapMark>& ma
     std::string_view line = std::string_view(text).substr(begin, end - begin);
     if (!proc::parse_perf_map_line(line.substr(0, line.size() - 1)))
       continue;
+    // In place, for a map may have a hundred megabytes.
     std::copy(line.begin(), line.end(), text.begin() + static_cast<ptrdiff_t>(kept));
     kept += line.size();
   }

@@ -136,6 +136,7 @@ Result<> CallChainSampler::open_targets() {
 Result<> CallChainSampler::open_process(uint32_t pid) {
   std::vector<uint32_t> known;
   bool has_new = true;
+  // Looked at until a pass finds nothing new: a thread may be made while others are opened.
   while (has_new) {
     has_new = false;
     std::vector<uint32_t> tids = proc::thread_ids(pid);
@@ -469,6 +470,7 @@ void read_stack(Reader& in, CallChain& sample) {
   if (size == 0)
     return;
   Bytes stack = in.bytes(size);
+  // The kernel reserves all the room and tells behind it how much it could copy.
   uint64_t taken = std::min(in.u64(), size);
   if (in.ok() && abi == PERF_SAMPLE_REGS_ABI_64)
     sample.top = words_of(stack.first(taken), sample.misaligned);

@@ -159,6 +159,7 @@ std::optional<ThreadName> thread_name_in(Bytes data) {
   if (!type || *type != PERF_RECORD_COMM || !misc ||
       (*misc & PERF_RECORD_MISC_COMM_EXEC) != 0 || data.size() < kName + kTrailerSize)
     return std::nullopt;
+  // The name ends where the trailer begins, whatever follows its NUL.
   size_t trailer = data.size() - kTrailerSize;
   auto name = load_cstring(data.first(trailer), kName);
   if (!name)
