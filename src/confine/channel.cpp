@@ -28,6 +28,7 @@ bool send_bytes(int channel, const void* message, size_t size, int fd) {
   do
     sent = sendmsg(channel, &header, MSG_NOSIGNAL);
   while (sent < 0 && errno == EINTR);
+  // Sockets keep the bounds of messages, so one is sent whole or not at all.
   return sent == static_cast<ssize_t>(size);
 }
 
@@ -43,6 +44,7 @@ ptrdiff_t receive_bytes(int channel, void* message, size_t size, UniqueFd& fd) {
   do
     received = recvmsg(channel, &header, MSG_CMSG_CLOEXEC);
   while (received < 0 && errno == EINTR);
+  // There is room for one descriptor: the kernel closes others.
   const cmsghdr* rights = received >= 0 ? CMSG_FIRSTHDR(&header) : nullptr;
   if (rights && rights->cmsg_level == SOL_SOCKET && rights->cmsg_type == SCM_RIGHTS &&
       rights->cmsg_len == CMSG_LEN(sizeof(int))) {

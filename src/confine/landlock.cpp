@@ -68,6 +68,7 @@ int landlock_version() {
 }
 
 PathRules::PathRules(const ReachablePaths* paths, bool is_to_read, bool may_signal) {
+  // A kernel knows the rights of its version, and refuses a set with others.
   int version = std::min(landlock_version(), static_cast<int>(std::size(kKnown)));
   if (!paths || version == 0)
     return;

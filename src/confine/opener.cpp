@@ -155,6 +155,8 @@ public:
     for (const File& file : files_) {
       if (!is_below(path, file.name))
         continue;
+      // By the descriptor it is the file that was found when it was named, whatever has its
+      // name now.
       std::string by_descriptor =
           fmt::format("/proc/self/fd/{}{}", file.found.get(), path + file.name.size());
       if (by_descriptor.size() >= sizeof(path))

@@ -161,6 +161,7 @@ private:
       return;                        // it is for the pager or the editor
     if (info.ssi_code != SI_KERNEL)  // a terminal sends it to all of us
       kill(parser_, signal);
+    // The front ends soon after, even if the parser does not.
     asked_to_end_ = signal;
   }
 

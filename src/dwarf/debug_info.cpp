@@ -184,6 +184,8 @@ bool DebugInfo::has_code(Dwarf_CU* unit, Dwarf_Die& own) {
   int tag = dwarf_tag(&own);
   if (tag != DW_TAG_compile_unit && tag != DW_TAG_skeleton_unit)
     return false;
+  // Whether a split unit is there is asked now, for the warning; it is opened when it is
+  // needed.
   bool is_split = type == DW_UT_skeleton;
   split_units_ += is_split ? 1 : 0;
   if (is_split && !(package_ && package_->has(id)) && !(follows_split_ && has_split_file(own)))
@@ -339,6 +341,8 @@ Unit* DebugInfo::unit_at(ImageAddress address) {
 Unit* DebugInfo::open_unit(Dwarf_Off offset) {
   if (auto known = session_->units.find(offset); known != session_->units.end())
     return known->second.get();
+  // All units are dropped at once, with what libdw keeps of them: it frees nothing of a file
+  // that is open.
   if (session_->kept > kMaxKept && !open_session())
     return nullptr;
   Dwarf_Die own;
@@ -526,6 +530,7 @@ void DebugInfo::add_edges(uint64_t begin, uint64_t end, std::vector<uint64_t>& e
   std::unordered_set<Dwarf_Off> asked;
   auto after = std::ranges::lower_bound(ranges_, end, {}, &UnitRange::begin);
   for (auto range = after; range != ranges_.begin();) {
+    // No range up to here reaches further than max_end: so none before does.
     if (--range; range->max_end <= begin)
       return;
     if (range->end <= begin)

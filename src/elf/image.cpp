@@ -163,6 +163,7 @@ Result<> read_segments(Image& image, const TableExtent& table) {
   if (table.count == 0)
     return Ok{};
   uint64_t most = image.type == ET_CORE ? kMaxCoreSegmentTable : kMaxSegmentTable;
+  // A file with more segments would not run; a core file has one for each mapping.
   if (table.count > most / std::max<uint64_t>(table.entry_size, 1))
     return errorf("program headers: {} entries, more than Linux takes", table.count);
   if (!fits(image, table))
@@ -220,6 +221,7 @@ std::vector<FileExtent> header_tables(Bytes file) {
   if (!header)
     return {};
   const auto& [segments, sections, name_section] = *header;
+  // With no count the first section has it, so that it is always read.
   std::vector<FileExtent> tables = {
       {segments.offset, segments.count * segments.entry_size},
       {sections.offset, std::max<uint64_t>(sections.count, 1) * sections.entry_size}};
@@ -551,6 +553,8 @@ std::vector<FileExtent> note_extents(const Image& image) {
   for (const Segment& segment : image.segments)
     if (segment.type == PT_NOTE)
       add(segment.offset, segment.file_size);
+  // Go's linker lists the GNU build id in a section alone, and the kernel looks at segments
+  // alone: both are read.
   for (const Section& section : image.sections)
     if (section.type == SHT_NOTE)
       add(section.offset, section.size);

@@ -29,6 +29,8 @@ private:
 
   bool read_prefixes() {
     while (auto byte = peek()) {
+      // Segments, operand and address size, lock and rep, in any order and number; a REX prefix
+      // counts only right before the opcode.
       bool is_legacy = (*byte & 0xe7) == 0x26 || (*byte >= 0x64 && *byte <= 0x67) ||
                        *byte == 0xf0 || *byte == 0xf2 || *byte == 0xf3;
       if (!is_legacy)
@@ -47,6 +49,7 @@ private:
 
   bool read_opcode() {
     uint8_t first = *peek();
+    // In 64-bit code these have no other meaning: VEX and EVEX.
     if (found_.rex == 0 && (first == 0xc4 || first == 0xc5 || first == 0x62))
       return read_vector_opcode(first);
     at_++;

@@ -153,6 +153,7 @@ std::optional<std::string_view> find_runtime_version(const elf::Image& image) {
       return std::nullopt;
     for (uint64_t i = 0; i + image.pointer_size < part.bytes.size(); i += image.pointer_size) {
       std::string_view version = version_at(image, part.bytes, i);
+      // Two different versions: one of them is a text of the program, and nothing tells which.
       if (!version.empty() && !found.empty() && version != found)
         return std::nullopt;
       if (!version.empty())

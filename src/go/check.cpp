@@ -207,6 +207,7 @@ void FunctionChecker::check_inlined_calls(const PcTable& indices) {
   std::set<uint32_t> seen;
   for (const PcValue& row : indices.rows) {
     auto index = static_cast<uint32_t>(row.value);
+    // A call may have several pieces of code: it is checked once.
     if (row.value < 0 || !seen.insert(index).second)
       continue;
     auto call = read_inlined_call(table_, tree, index);

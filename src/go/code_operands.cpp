@@ -24,11 +24,14 @@ CodeOperands operands_of_amd64(Bytes code, uint64_t address) {
   CodeOperands operands;
   for (uint64_t at = 0; at < code.size();) {
     auto instruction = elf::decode_x86(tail(code, at));
+    // Bytes that cannot be decoded are passed over one by one: the decoder is in step again within
+    // a few instructions.
     if (!instruction || instruction->size == 0) {
       at++;
       continue;
     }
     at += instruction->size;
+    // Mode 0 with base 5: an address by its distance from the next instruction.
     bool is_near = instruction->operands && (*instruction->operands & 0xc7) == 0x05;
     if (is_near)
       operands.insert({address + at + static_cast<uint64_t>(int64_t{instruction->displacement}),

@@ -425,6 +425,7 @@ std::optional<uint32_t> minor_of_release(std::string_view version) {
   if (error != std::errc())
     return std::nullopt;
   version.remove_prefix(static_cast<size_t>(end - version.data()));
+  // "go1.21-custom" may have another layout; "go1.21 X:exp" has that of the release.
   bool is_release = version.empty() || version.starts_with('.') || version.starts_with("rc") ||
                     version.starts_with(' ');
   return is_release ? std::optional(minor) : std::nullopt;

@@ -69,6 +69,7 @@ MemoryVariables find_memory_variables(const Module& module, const MemoryLayout& 
   constexpr std::string_view kInit = "runtime.mallocinit";
   constexpr std::string_view kSweep = "runtime.sweepone";
   auto operands = code_operands(module, {kAllocate, kMarkEnd, kCommit, kStart, kInit, kSweep});
+  // Each variable is a place that all of these functions use at the distances of its fields.
   return {.statistics = find_variable(
               operands,
               {{kAllocate, 0}, {kMarkEnd, layout.pauses()}, {kMarkEnd, layout.collections()}}),

@@ -162,6 +162,7 @@ bool has_trees_at(Module module, Bytes gofunc) {
     if (!function || !inline_index_table(module.table, *function))
       continue;
     auto first = read_inlined_call(module.table, inline_tree_of(module, *function), 0);
+    // A wrong place gives names and offsets that lead nowhere with all but certainty.
     if (!first || module.table.name(first->name).empty() ||
         first->parent_pc > function->end - function->entry)
       return false;

@@ -450,6 +450,8 @@ uint64_t code_size(const Pclntab& table, const Function& function) {
   uint64_t size = function.end - function.entry;
   if (function.pcfile == 0)
     return size;
+  // The end of a function is where the next one begins, padding included; its files end with
+  // its code.
   uint64_t code_end = 0;
   PcValueRows rows = table.rows(function.pcfile);
   while (code_end < size) {

@@ -617,6 +617,7 @@ private:
     pieces_.clear();
     for (size_t i = 0; i < addresses.size(); i++)
       pieces_.push_back({addresses[i], copy(i)});
+    // First all g at once; then, of those that have a stack to be read, [g][stack][g] each.
     if (auto done = read_memory_(pieces_); !done)
       return done;
     std::vector<Look> pending;
@@ -715,6 +716,8 @@ private:
         {look.address, before}, {at.stack_pointer, stack}, {look.address, after}};
     if (auto done = read_memory_(pieces); !done)
       return std::move(done).error();
+    // Both copies have to be as planned: in between the goroutine may have run, and its stack
+    // then is of two moments.
     bool is_same = pieces[0].is_read && pieces[1].is_read && pieces[2].is_read &&
                    position_of(before, layout_) == at && position_of(after, layout_) == at;
     if (!is_same)
@@ -814,6 +817,8 @@ private:
                        registers.link_register};
     if (is_on(frame))
       return std::optional(frame);
+    // A thread in a signal handler is on the stack of its gsignal: where it was interrupted, it
+    // was on the goroutine's.
     constexpr uint64_t kHandlerStack = 32 << 10;  // as runtime.malg() makes it
     auto stack = read_stack(frame.stack_pointer, frame.stack_pointer + kHandlerStack);
     if (!stack)
@@ -834,6 +839,7 @@ private:
       auto read = read_at(begin + old, std::span(stack).subspan(old));
       if (!read)
         return std::move(read).error();
+      // In steps, as memory may end anywhere above.
       if (*read)
         continue;
       stack.resize(old);

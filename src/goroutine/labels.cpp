@@ -107,6 +107,7 @@ private:
     std::vector<LabelPlace> arrays;
     auto done = read_all(headers, [&](const LabelPlace& place, Bytes slice) {
       uint64_t length = word(slice, kGoWord);
+      // A slice that is longer than its room has been torn by a write.
       if (length <= word(slice, 2 * kGoWord))
         arrays.push_back({place.set, word(slice, 0), std::min(length, kMaxLabels) * kPair});
     });

@@ -69,6 +69,7 @@ bool MovingGoroutines::note(uint64_t place, uint32_t mark, bool may_rest) {
     return !may_rest;
   auto number = static_cast<uint32_t>(place);
   Place& at = places_[number];
+  // 0 stands for a place that was not looked at yet.
   mark = std::max<uint32_t>(mark, 1);
   bool has_moved = !may_rest || (at.mark != 0 && at.mark != mark);
   at.mark = mark;

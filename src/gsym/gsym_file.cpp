@@ -144,6 +144,7 @@ void GsymFile::read_facts() {
   all.remove_suffix(1);
   size_t begin = all.rfind('\0');
   std::string_view last = all.substr(begin == all.npos ? 0 : begin + 1);
+  // An index of another writer ends with a name.
   if (!last.starts_with(kFactsBegin) || last.size() > kLongest)
     return;
   facts_.is_go = last.find(" go ") != last.npos;

@@ -177,6 +177,7 @@ void GsymWriter::pack_node(size_t number, uint64_t base, std::string& out) const
   const Node& node = nodes_[number];
   put_uleb(node.ranges.size(), out);
   for (auto [begin, end] : node.ranges) {
+    // Ranges count from the first range of the node above, as the format has it.
     put_uleb(begin - base, out);
     put_uleb(end - begin, out);
   }

@@ -316,6 +316,8 @@ private:
     while (address && *address && **address != 0) {
       if (seen.size() == kMaxBuckets || addresses_ > kMaxHeapAddresses || monotonic_ns() > end_)
         return unlike_go("its list is too long");
+      // The program may change what lies there, and a file may claim anything: a list has an
+      // end.
       if (!seen.insert(**address).second)
         return unlike_go("its list leads in a circle");
       address = read_bucket(**address, kind, list.buckets);

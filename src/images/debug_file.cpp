@@ -38,6 +38,7 @@ std::string difference(const elf::Image& image, const Identity& wanted) {
   if (!wanted.build_id.empty()) {
     std::string id = elf::store_id(elf::build_ids(image));
     if (id == wanted.build_id)
+      // A build id may be a constant that a build file sets: then every build has it.
       return has_other_code(image, wanted) ? "its code lies elsewhere" : "";
     return fmt::format("build id is {}, not {}", id.empty() ? "none" : hex(id),
                        hex(wanted.build_id));
@@ -45,6 +46,7 @@ std::string difference(const elf::Image& image, const Identity& wanted) {
   if (image.file.size() > kMaxChecksummed)
     return fmt::format("{} are too many to check, and there is no build id to tell it by",
                        human_size(image.file.size()));
+  // Without an id the checksum of the link decides, which takes reading all of the file.
   auto crc = static_cast<uint32_t>(
       crc32_z(0, reinterpret_cast<const Bytef*>(image.file.data()), image.file.size()));
   if (crc == wanted.crc)
@@ -232,6 +234,7 @@ Result<StoredIndex> open_stored_index(const std::string& id, const DebugFileOpti
   add_by_build_id(id, options, candidates, ".gsym");
   for (const std::string& candidate : candidates) {
     UniqueFd found = find_file(candidate, options.symfs);
+    // The first file that is there is the one; its id is checked by who reads it.
     if (!found)
       continue;
     auto file = MappedFile::open(found);

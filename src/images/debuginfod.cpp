@@ -307,6 +307,7 @@ void answer(Transfer& transfer, const std::string& cache, const Debuginfod::Limi
       unlink(transfer.file.path().c_str());
       continue;
     }
+    // Files that another client is still fetching must not be taken for ours, nor removed.
     transfer.others = partial_files(transfer.file);
     limit_file_size(cache, limits);
     auto message = has_debuginfod() ? run_tool(transfer)

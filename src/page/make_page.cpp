@@ -405,6 +405,8 @@ public:
       begin[row.owner] = std::min(begin[row.owner], row.step);
     std::vector<uint32_t> order(begin.size());
     std::iota(order.begin(), order.end(), 0);
+    // Samples are in order of time, so that owners that begin together have numbers close
+    // together, which deflate well.
     std::ranges::stable_sort(order, {}, [&](uint32_t owner) { return begin[owner]; });
     std::vector<uint32_t> numbers(order.size());
     for (size_t i = 0; i < order.size(); i++)

@@ -194,6 +194,7 @@ void read_features(const raw::Input& file, Reader& bits, Header& header) {
   constexpr uint64_t kSectionSize = 16;
   std::string table = read_bytes(file, {header.records_end, features.size() * kSectionSize});
   Reader sections(as_bytes(table));
+  // Sections may lie over one another: their sum is bounded.
   uint64_t left = kMaxSection;  // of all together
   for (uint32_t feature : features) {
     Section section = read_section(sections);

@@ -277,6 +277,7 @@ Result<> Conversion::begin_samples() {
   if (!events)
     return std::move(events).error();
   recording_.info.events = *std::move(events);
+  // Without attributes nothing says that either was left out.
   recording_.info.has_user = recording_.info.has_kernel = header_.attrs.empty();
   for (const EventAttr& attr : header_.attrs) {
     for (uint64_t id : attr.ids)

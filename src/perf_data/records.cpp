@@ -119,6 +119,7 @@ bool Records::unpack_more() {
     give_up_unpacking();
     return false;
   }
+  // There is more if the room was filled, or if input is left and the stream still moves.
   has_packed_ = out.pos == out.size || (in.pos < in.size && out.pos > 0);
   return true;
 }

@@ -165,8 +165,8 @@ void Watch::take_signal() {
   Signal signal{};
   if (read(signals_.get(), &signal, sizeof(signal)) != sizeof(signal))
     return;
-  // Ctrl-C goes to the command as well, whose end is that of the recording; a second one aborts.
-  // A SIGINT that was sent to gosym alone is handed on.
+  // Ctrl-C goes to the command as well, whose end is that of the recording; a second one
+  // aborts. A SIGINT that was sent to gosym alone is handed on.
   if (!command_ || signal.number != SIGINT) {
     stop_ = Stop::kSignal;
     return;
