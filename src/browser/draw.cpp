@@ -132,6 +132,8 @@ private:
       what += " of " + printable(amount_text(profile_.event())) +
               (answer_.share < 1 ? "" : duration_text());
     x = grid_.write(x + 2, 0, what, Look::kBar);
+    // What is still to come is told before what was chosen: figures change by themselves until
+    // then.
     if (state_.is_live)
       x = grid_.write(x + 2, 0,
                       answer_.is_last    ? "ended"
@@ -472,6 +474,7 @@ private:
     if (const std::string* file = file_of(code); file && file_begin < width())
       grid_.write(file_begin, layout_.titles, shown_path(*file, width() - file_begin),
                   Look::kFaint);
+    // Rows are the lines that are shown; the cursor and the top of the screen count in them.
     std::vector<uint32_t> rows = code_rows(state_, code);
     for (size_t line = 0; line < layout_.rows; line++) {
       size_t row = state_.code.top + line;
@@ -811,6 +814,7 @@ std::vector<std::string> details_of(const Answer& answer, const ViewKey& key) {
     if (!image.go_build_id.empty())
       add("Go's id", printable(image.go_build_id));
   }
+  // Why it has this name, or none: the question that the window is opened for.
   Evidence evidence = evidence_of(answer, key);
   add("sampled",
       fmt::format("at {} {}{}", with_commas(evidence.addresses),

@@ -29,6 +29,7 @@ size_t Grid::write(size_t x, size_t y, std::string_view text, Look look, size_t 
     Glyph glyph = first_glyph(text);
     std::string_view character = text.substr(0, glyph.size);
     text.remove_prefix(glyph.size);
+    // A combining character belongs to the one before it, which may be two cells wide.
     if (glyph.width == 0) {
       size_t last = x;
       while (last > begin && cell(last - 1, y).text.empty())
@@ -40,6 +41,7 @@ size_t Grid::write(size_t x, size_t y, std::string_view text, Look look, size_t 
     if (x + glyph.width > limit)
       break;
     for (size_t i = 0; i < glyph.width; i++) {
+      // Half of a wide character cannot stay: its other cell is cleared as well.
       clear(x + i, y);
       cell(x + i, y) = {i == 0 ? std::string(character) : std::string(), look};
     }

@@ -189,6 +189,7 @@ private:
     recorded.is_last = loaded->is_last;
     recorded.share = loaded->share;
     recorded.generation++;
+    // The last query is answered again, of the new samples.
     shared.is_wanted = true;  // of the new samples
     shared.changed.notify_all();
     return !loaded->is_last;
@@ -317,6 +318,8 @@ private:
     bool is_new = *taken && *taken != answer_;
     if (is_new)
       answer_ = *taken;
+    // The answer to the state's query may come later: until then cursors are fitted to what is
+    // there.
     if (answer_ && (is_new || state_.size != terminal_.size())) {
       state_.size = terminal_.size();
       settle(state_, *answer_);

@@ -138,6 +138,7 @@ void join_infos(Profile& profile) {
     info.is_system_wide |= one.info.is_system_wide;
     info.has_counts &= one.info.has_counts;
   }
+  // CPUs of a host count once, however many recordings are of it.
   info.cpu_count = 0;
   for (const auto& [host, count] : cpus)
     info.cpu_count += count;
@@ -321,6 +322,7 @@ Filter in_steps(const ReadProfile& one, Filter filter, const ReportOptions& opti
     return (at / step + (at % step >= (step + 1) / 2)) * step;
   };
   time.begin = rounded(time.begin);
+  // One step at the least, or a short range would select nothing.
   if (time.end != UINT64_MAX)
     time.end = std::max(rounded(time.end), time.begin + step);
   if (time == asked)

@@ -24,8 +24,8 @@ CodeOperands operands_of_amd64(Bytes code, uint64_t address) {
   CodeOperands operands;
   for (uint64_t at = 0; at < code.size();) {
     auto instruction = elf::decode_x86(tail(code, at));
-    // Bytes that cannot be decoded are passed over one by one: the decoder is in step again within
-    // a few instructions.
+    // Bytes that cannot be decoded are passed over one by one: the decoder is in step again
+    // within a few instructions.
     if (!instruction || instruction->size == 0) {
       at++;
       continue;

@@ -665,6 +665,7 @@ private:
     for (size_t i = 0; i < pending.size(); i++) {
       bool is_first_read = pieces_[kPiecesEach * i].is_read;
       bool is_stack_read = pieces_[kPiecesEach * i + 1].is_read;
+      // Its memory was freed, or is not the program's any more.
       if (!is_first_read || !pieces_[kPiecesEach * i + 2].is_read) {
         unreadable_++;
         continue;
@@ -674,6 +675,7 @@ private:
       if (is_stack_read && before == pending[i].at && before == after) {
         if (auto done = add_stack(pending[i], copy(2 * i), stacks_[i]); !done)
           return done;
+      // It runs now, so that its stack is in motion; whoever only moved on is looked at again.
       } else if (!has_left(after.status) || !is_on_stack(after)) {
         add(pending[i].address, copy(2 * i + 1), GoroutineStack::kRunning, {});
       } else if (is_last) {

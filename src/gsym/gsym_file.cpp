@@ -106,6 +106,8 @@ Result<GsymFile> GsymFile::parse(Bytes file) {
   parsed.order_ = load<uint32_t>(file, 0) == kMagic ? ByteOrder::kLittle : ByteOrder::kBig;
   Reader in(file, parsed.order_);
   in.u32();
+  // The magic tells the byte order. What is wrong with the version is said before what else may
+  // be, as another version may have another header.
   uint16_t version = in.u16();
   if (in.ok() && version != kVersion)
     return errorf("GSYM of version {} is not known, only version {}", version, kVersion);

@@ -445,6 +445,7 @@ std::vector<AnnotatedFunction> annotate_sampled(const ImageSymbols& symbols,
 Functions functions_at(const Functions& all, const SamplesOfCode& code) {
   std::set<size_t> indices;
   for (ImageAddress address : code.wanted) {
+    // The function that begins last before it, if it reaches so far.
     auto after = std::ranges::upper_bound(all, address, {}, &FunctionRange::address);
     if (after != all.begin() &&
         to_integer(address) - to_integer(std::prev(after)->address) < std::prev(after)->size)

@@ -139,6 +139,9 @@ void AddressFilter::annotate(std::string_view line, std::string& output) {
       if (line[seen] == ' ' || line[seen] == '\t')
         word = seen + 1;
     seen = at + 2;
+    // Each number is looked at once, from left to right. The character before it says what kind
+    // it is: `+` an offset from a name or a build id, `[` one behind a file's name, anything
+    // else an address.
     auto number = number_at(line, at);
     if (!number)
       continue;
@@ -155,6 +158,7 @@ void AddressFilter::annotate(std::string_view line, std::string& output) {
       }
       continue;
     }
+    // Go's tracebacks have the function in the line before, and the offset behind the position.
     if (mark == '+' && word == at - 1 && !line_function_.empty())
       if (auto position = go_position(line.substr(0, word)); !position.empty())
         named.name = names_.in_function(line_function_, number->value, position);
@@ -167,6 +171,8 @@ void AddressFilter::annotate(std::string_view line, std::string& output) {
     seen = named.end;
     if (named.name.empty())
       continue;
+    // The text stays as it is, with the name behind the number: whoever reads the output by a
+    // program finds what was there.
     output += line.substr(copied, named.end - copied);
     copied = named.end;
     output += " <" + named.name + ">";

@@ -115,6 +115,7 @@ Result<LiveProcess::Moment> LiveProcess::record(std::span<const uint64_t> addres
   std::vector<PlaceOfCopy> copies = places_of_copies(*entries, pid_, moment.time);
   std::ranges::move(copied_code(copies, *helper_, memory.reader_of(pid_)),
                     std::back_inserter(mappings));
+  // Only mappings that hold an address are opened: a process may have thousands.
   for (RawMapping& mapping : mappings) {
     if (!holds_any(mapping, sorted))
       continue;

@@ -294,6 +294,8 @@ Result<int> resolve_words(const Ask& ask, Names* names, const ResolveOptions& op
   int status = kSuccess;
   Tell tell = answer_printer(options);
   std::vector<uint64_t> addresses;
+  // Addresses are gathered, as they are found in order many times faster, up to a word that
+  // needs an answer of its own.
   auto ask_addresses = [&]() -> Result<> {
     std::vector<uint64_t> asked = std::exchange(addresses, {});
     return asked.empty() ? Result<>(Ok{}) : ask(asked, tell);
