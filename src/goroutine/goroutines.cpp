@@ -672,10 +672,10 @@ private:
       }
       GoroutinePosition before = position_of(copy(2 * i), layout_);
       GoroutinePosition after = position_of(copy(2 * i + 1), layout_);
+      // One that runs now has its stack in motion; one that only moved on is looked at again.
       if (is_stack_read && before == pending[i].at && before == after) {
         if (auto done = add_stack(pending[i], copy(2 * i), stacks_[i]); !done)
           return done;
-      // It runs now, so that its stack is in motion; whoever only moved on is looked at again.
       } else if (!has_left(after.status) || !is_on_stack(after)) {
         add(pending[i].address, copy(2 * i + 1), GoroutineStack::kRunning, {});
       } else if (is_last) {
