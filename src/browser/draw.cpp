@@ -132,8 +132,8 @@ private:
       what += " of " + printable(amount_text(profile_.event())) +
               (answer_.share < 1 ? "" : duration_text());
     x = grid_.write(x + 2, 0, what, Look::kBar);
-    // What is still to come is told before what was chosen: figures change by themselves until
-    // then.
+    // The progress of reading is told before what was chosen: figures change by themselves
+    // until it has ended.
     if (state_.is_live)
       x = grid_.write(x + 2, 0,
                       answer_.is_last    ? "ended"

@@ -390,7 +390,7 @@ private:
         state_.message = "copied: " + effect.text;
         break;
       case Effect::Kind::kExport:
-        // What is written is what the screen will show, not what it shows.
+        // The export has what the screen will show, not what it shows.
         wait_for_answer();
         tell_written(write_(shown_profile(*answer_), effect.text));
         break;

@@ -150,7 +150,7 @@ Result<int> run_index(IndexOptions options) {
     if (indexed)
       continue;
     Error error = std::move(indexed).error().context(fmt::format("'{}'", printable(binary)));
-    // Of several the others are indexed all the same.
+    // The others are indexed even if one of several cannot be.
     if (options.binaries.size() == 1)
       return error;
     print(stderr, "gosym: error: {}\n", error.message());

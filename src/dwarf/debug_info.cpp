@@ -184,8 +184,7 @@ bool DebugInfo::has_code(Dwarf_CU* unit, Dwarf_Die& own) {
   int tag = dwarf_tag(&own);
   if (tag != DW_TAG_compile_unit && tag != DW_TAG_skeleton_unit)
     return false;
-  // Whether a split unit is there is asked now, for the warning; it is opened when it is
-  // needed.
+  // A split unit is looked for now, for the warning, and opened when it is needed.
   bool is_split = type == DW_UT_skeleton;
   split_units_ += is_split ? 1 : 0;
   if (is_split && !(package_ && package_->has(id)) && !(follows_split_ && has_split_file(own)))

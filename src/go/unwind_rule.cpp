@@ -330,7 +330,7 @@ std::optional<UnwindRule> unwind_rule(const Module& module, ImageAddress address
   if (!rule)
     return std::nullopt;
   rule->is_signal_frame = is_injected;
-  // Whether the caller's frame pointer is saved, no table tells: the code of the prologue does.
+  // No table tells if the caller's frame pointer is saved: the code of the prologue does.
   rule->frame_kind = find_frame_pointer(module, *function, *pc, *depth);
   if (rule->frame_kind == FramePointer::kOnStack)
     rule->frame_pointer = module.image->machine == EM_X86_64

@@ -44,7 +44,7 @@ void PlaceHistories::add_look(std::span<const SeenGoroutine> look) {
     history(*seen.place).arrived.back()++;
     known->second.place = *seen.place;
   }
-  // Who was not seen in this look has ended: numbers of goroutines are not used again.
+  // A goroutine that was not seen in this look has ended: numbers are not used again.
   for (auto entry = followed_.begin(); entry != followed_.end();) {
     PlaceHistory& there = history(entry->second.place);
     bool has_ended = entry->second.seen != looks_;

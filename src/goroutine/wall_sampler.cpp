@@ -137,8 +137,8 @@ public:
     auto mappings = code_mappings_in(*maps, pid_, time);
     if (!mappings)
       return;
-    // As an exec of the moment: what the process was before is another program to whoever reads
-    // this.
+    // An exec at this moment stands for it: readers take what the process was before for
+    // another program.
     records.emplace_back(
         CommEvent{time, pid_, pid_, proc::comm_of(pid_, pid_).value_or(""), true});
     for (RawMapping& mapping : *mappings)

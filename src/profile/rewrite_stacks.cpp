@@ -107,7 +107,7 @@ void leave_out_idle_threads(Profile& profile) {
     return has_intervals(profile.info.events[sample.event]) &&
            profile.strings[sample.state] == kIdleThread;
   };
-  // Where nothing else was sampled they are shown: an empty report would tell less.
+  // They are shown where nothing else was sampled: an empty report would tell less.
   if (std::ranges::all_of(profile.samples, is_left_out))
     return;
   uint64_t idle_ns = 0;
@@ -210,7 +210,7 @@ private:
     for (const Frame& frame : profile_.frames_of(location)) {
       if (!is_hidden(frame.kind, callee))
         shown.push_back(frame);
-      // Whether a wrapper is hidden depends on what it calls, as in Go's own tracebacks.
+      // A wrapper is hidden depending on its callee, as in Go's own tracebacks.
       callee = frame.kind;
     }
     if (shown.size() == location.frame_count)

@@ -414,7 +414,7 @@ Result<UniqueFd> copy_stream(int stream, const Input::StreamLimit& limit_of) {
     if (!write_all(copy.get(), read))
       return last_error().context("cannot keep it");
     copied += read.size();
-    // How much is read at most depends on what it is, which its first bytes tell.
+    // The most that is read depends on the kind of file, which its first bytes tell.
     if (limit)
       continue;
     begin.append(read);

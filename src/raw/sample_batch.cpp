@@ -700,7 +700,7 @@ Result<SwitchLists> take_switches(const Tables& tables, Damage& damage) {
     for (uint32_t i = 0; i < size; i++, next++)
       lists.switches.push_back({tables.switch_starts[next], offset(tables.switch_words[next]),
                                 offset(tables.switch_frames[next])});
-    // As with stacks, a wrong list is emptied and keeps its number.
+    // A wrong list is emptied and keeps its number, as a stack does.
     bool is_wrong = damage.has(!are_sound(std::span(lists.switches).subspan(begin)), [&] {
       return fmt::format("list {} of switches of stacks", lists.begins.size() - 1);
     });

@@ -169,7 +169,7 @@ Result<> Writer::write_chunk(ChunkType type, std::string_view payload) {
   std::string_view stored = compress(payload);
   ChunkHeader header;
   header.type = type;
-  // What does not become smaller is stored as it is: then a reader need not unpack it.
+  // A payload that does not become smaller is stored as it is: a reader need not unpack it.
   header.flags = stored.size() < payload.size() ? kZstdFlag : 0;
   header.stored_size = static_cast<uint32_t>(stored.size());
   header.raw_size = static_cast<uint32_t>(payload.size());

@@ -338,7 +338,7 @@ CallTree largest(const CallTree& tree, size_t count) {
     order[i] = static_cast<uint32_t>(i);
   count = std::min(count + 1, order.size());  // with the root
   auto end = order.begin() + static_cast<ptrdiff_t>(count);
-  // Of equals the one with the lower number first: parents are numbered before their children.
+  // The lower number first among equals: parents are numbered before their children.
   std::partial_sort(order.begin(), end, order.end(), [&](uint32_t a, uint32_t b) {
     return std::pair(tree.nodes[b].total, a) < std::pair(tree.nodes[a].total, b);
   });

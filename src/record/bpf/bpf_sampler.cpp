@@ -375,7 +375,7 @@ Result<std::vector<UniqueFd>> BpfSampler::open_event(uint32_t index, uint32_t cp
     attr.exclude_idle = attr.exclude_user = attr.exclude_kernel = 0;
     forget_ticks(index, cpu);
   }
-  // Of a clock the first event has the full rate, the others are the slow timers, which are
+  // The first event of a clock has the full rate. The others are the slow timers, which are
   // told apart by the low bits of their periods.
   std::vector<perf_event_attr> attrs = {attr};
   for (uint64_t period :

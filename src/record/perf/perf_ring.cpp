@@ -100,8 +100,7 @@ Result<std::vector<EventType>> choose_events(const SamplerOptions& options) {
     bool is_default = event.name.empty();
     if (is_default)
       event = cycles();
-    // Whether an event can be counted is found out by opening it: no list tells what a virtual
-    // machine passes on.
+    // An event is tried by opening it: no list tells what a virtual machine passes on.
     if (open_perf_event(sampling_event(event, options), proc::online_cpus().front()))
       continue;
     if (!is_missing_event(errno))
