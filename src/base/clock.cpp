@@ -50,6 +50,7 @@ std::optional<int64_t> monotonic_offset_of(const std::string& process) {
   auto own = std::filesystem::read_symlink(process + "/ns/time", error);
   if (error == std::errc::no_such_file_or_directory || own == kFirst)
     return 0;  // or the kernel has none but this
+  // A process with another namespace for its children has its own offsets in no file.
   if (error || own != std::filesystem::read_symlink(process + "/ns/time_for_children", error))
     return std::nullopt;
   auto text = read_file(process + "/timens_offsets", kMaxSize);

@@ -46,6 +46,8 @@ std::optional<std::string> run(Demangler demangler, const char* name, int option
   if (jumps >= kMaxJumps)
     return std::nullopt;
   auto output = std::make_unique<Output>();
+  // The demangler cannot be stopped otherwise. What it had allocated is lost: so this is done a
+  // number of times, and no more.
   if (setjmp(output->too_long) != 0) {
     jumps++;
     return std::nullopt;

@@ -48,6 +48,7 @@ uint64_t data_size(int fd, uint64_t size) {
   off_t end = 0;
   for (int i = 0; i < kMaxExtents; i++) {
     off_t begin = lseek(fd, end, SEEK_DATA);
+    // ENXIO: nothing but a hole follows.
     if (begin < 0)
       return errno == ENXIO ? sum : size;
     end = lseek(fd, begin, SEEK_HOLE);
@@ -136,6 +137,7 @@ Result<std::string> read_file(int fd, size_t limit) {
       return Error(std::strerror(errno));
     if (count == 0)
       return text;
+    // Files of /proc have no size before they are read.
     if (text.size() > limit)
       return errorf("more than {} bytes", limit);
   }

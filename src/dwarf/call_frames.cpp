@@ -37,6 +37,8 @@ std::optional<FrameHeader> find_header(const elf::Image& image) {
 
 FrameSection eh_frame(const elf::Image& image) {
   FrameSection result{.order = image.order, .pointer_size = image.pointer_size};
+  // Without section headers the segment of .eh_frame_hdr leads there. The end is not known: the
+  // entry of length 0 is.
   if (const elf::Section* section = image.find_section(".eh_frame")) {
     result.address = section->address;
     result.bytes = image.contents(*section).value_or(Bytes{});
@@ -162,6 +164,7 @@ bool Reduction::set_return_address(const ColumnRule& column, UnwindRule& rule) c
     rule.return_kind = ReturnAddress::kNone;
     return true;
   }
+  // A column without a rule means the register itself, where the machine has one for it.
   rule.return_kind = ReturnAddress::kInRegister;
   if (column.kind == Kind::kRegister)
     return has_link && static_cast<uint64_t>(column.value) == columns_.link;
@@ -219,6 +222,7 @@ std::optional<UnwindRule> CallFrames::find(ImageAddress address) const {
   UnwindRule rule = Reduction(columns_, image_.order, address)
                         .reduce(found->row)
                         .value_or(UnwindRule{.is_evaluated = true});
+  // The outermost function says so by its return address, however its frame is told.
   if (rule.is_evaluated && found->row.return_address.kind == Kind::kUndefined)
     rule = {.return_kind = UnwindRule::ReturnAddress::kNone};
   rule.is_signal_frame = found->entry.setup.is_signal_frame;
@@ -244,6 +248,7 @@ public:
     if (frame.return_address.kind == CallerRegister::Kind::kUnchanged)
       frame.return_address = {CallerRegister::Kind::kInRegister, return_column};
     frame.frame_pointer = locate(row.frame_pointer, *cfa);
+    // Without a rule the caller's stack pointer is the CFA.
     if (row.stack_pointer.kind == Kind::kUnset)
       return frame;
     auto stack_pointer = value_of(locate(row.stack_pointer, *cfa));

@@ -221,6 +221,7 @@ const PackagedUnit* DebugInfo::open_packaged(Dwarf_Die& own, uint64_t id) {
     return known->second.get();
   Dwarf_Addr base = 0;
   dwarf_lowpc(&own, &base);
+  // Addresses and ranges of a split unit stay in the program's own sections.
   SkeletonParts skeleton{
       .addresses =
           tail(section("addr"), number_of_any(own, {DW_AT_addr_base, DW_AT_GNU_addr_base})),
@@ -446,6 +447,7 @@ std::string DebugInfo::scope_of(Dwarf_Die function) {
   Dwarf_Die unit;
   if (is_new && dwarf_diecu(&function, &unit, nullptr, nullptr) != nullptr)
     known.value() = Scopes(unit);
+  // Scopes are read as names ask for them, and take memory as they are.
   uint64_t before = known->second.memory_size();
   std::string prefix = known.value().prefix_of(function, session_->left);
   session_->kept += known->second.memory_size() - before;
@@ -549,8 +551,11 @@ bool DebugInfo::find(ImageAddress address, std::vector<Call>& calls) {
   std::vector<Dwarf_Die> scopes = scopes_at(*unit, to_integer(address));
   size_t first_call = calls.size();
   Position position = find_position(address);
+  // Innermost first. The line table tells where the innermost call is; each call site tells
+  // where the one around it is.
   for (size_t i = scopes.size(); i-- > 0;) {
     std::string_view name = name_of(scopes[i]);
+    // A function without a name is no answer: another source may have one.
     if (name.empty()) {
       calls.resize(first_call);
       return false;
@@ -564,6 +569,8 @@ bool DebugInfo::find(ImageAddress address, std::vector<Call>& calls) {
 
 Position DebugInfo::find_position(ImageAddress address) {
   Unit* unit = unit_at(address);
+  // Lines without functions would be taken for those of the function, where they may be of a
+  // call inlined into it.
   if (unit != nullptr && unit->lacks_split && !unit->function_at(to_integer(address)))
     return {};
   const LineTable::Row* row = unit != nullptr && unit->lines != nullptr
@@ -749,6 +756,7 @@ bool notes_siblings(Dwarf_Die unit, Budget& left) {
     if (dwarf_haschildren(&child) > 0)
       return dwarf_hasattr(&child, DW_AT_sibling) != 0;
     void* before = child.addr;
+    // Siblings lie behind one another; a damaged file may lead back.
     if (dwarf_siblingof(&child, &child) != 0 || child.addr <= before)
       return false;
   }
@@ -808,6 +816,7 @@ std::optional<Scopes::Place> Scopes::find(Budget& left, void* address, int hops)
   void* parent = unit_.addr;
   for (int depth = 0; depth < kMaxDepth; depth++) {
     const Children& children = children_of(left, parent);
+    // DIEs lie in the file in preorder: the last child that begins before the address holds it.
     auto after = std::ranges::upper_bound(children, address);
     if (after == children.begin())
       return std::nullopt;

@@ -181,6 +181,7 @@ std::optional<uint64_t> FrameHeader::find(uint64_t wanted, ByteOrder order) cons
     uint64_t middle = begin + (end - begin) / 2;
     (number(middle * kHeaderEntrySize) <= wanted ? begin : end) = middle;
   }
+  // The first entry may begin behind the address as well.
   bool is_found = end > 0 && number(begin * kHeaderEntrySize) <= wanted;
   return is_found ? std::optional(number(begin * kHeaderEntrySize + 4)) : std::nullopt;
 }

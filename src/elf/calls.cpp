@@ -157,6 +157,7 @@ uint64_t size_up_to_padding(const Image& image, ImageAddress address, uint64_t s
     return size;
   std::string_view code = as_text(loaded->first(std::min<uint64_t>(size, loaded->size())));
   uint64_t first = kAlignment - to_integer(address) % kAlignment;
+  // Functions begin at multiples of kAlignment, so only there can padding end one.
   for (uint64_t end = first; end <= code.size(); end += kAlignment)
     if (ends_in_padding(code.substr(0, end)))
       return end;

@@ -230,6 +230,8 @@ private:
     bool is_copy = is_wide(code) && code.is(0x89) && code.reg() == kRsp;
     bool is_place = is_wide(code) && code.is(0x8d) && is_at(code, kRsp);
     bool is_load = is_wide(code) && code.is(0x8b) && is_at(code, kRsp);
+    // Copied from the stack pointer, taken from a place beside it, or loaded from the stack:
+    // anything else loses it.
     way.saved.reset();
     if (is_load)
       restore_frame(way, moved(way.stack_pointer, code.displacement));

@@ -123,6 +123,7 @@ uint64_t size_of_cache(const std::string& cache) {
   for (auto entry = std::filesystem::recursive_directory_iterator(cache, failed);
        entry != std::filesystem::recursive_directory_iterator(); entry.increment(failed)) {
     struct stat status {};
+    // Files may go meanwhile: what has been summed up is used.
     if (failed || lstat(entry->path().c_str(), &status) != 0)
       break;
     sum += static_cast<uint64_t>(status.st_blocks) * 512;

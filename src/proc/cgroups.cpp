@@ -92,6 +92,7 @@ uint64_t least_limit(Hierarchy hierarchy) {
     std::string_view rest = text ? std::string_view(*text) : "";
     if (auto limit = parse_decimal(take_line(rest)))  // "max" is none
       least = std::min(least, *limit);
+    // Upwards: a limit of an outer cgroup holds for those within.
     size_t slash = hierarchy.path.rfind('/');
     if (slash == std::string::npos)
       return least;
@@ -123,6 +124,8 @@ std::vector<uint32_t> processes_of_cgroup(const std::string& directory) {
     while (!rest.empty())
       if (auto pid = parse_decimal(take_line(rest)); pid && *pid <= INT32_MAX)
         pids.push_back(static_cast<uint32_t>(*pid));
+    // A cgroup may go while its tree is walked: it is left out then, as is one that may not be
+    // read.
     std::error_code failed;
     std::filesystem::directory_iterator entry(directories[i], failed);
     for (; !failed && entry != end(entry); entry.increment(failed))

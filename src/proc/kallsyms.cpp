@@ -42,8 +42,10 @@ std::optional<KernelSymbol> Kallsyms::find(uint64_t address) const {
   if (next == symbols_.begin())
     return std::nullopt;
   uint64_t begin = std::prev(next)->address;
+  // The file has no sizes: a symbol far below is of other code.
   if (address - begin >= kLongest)
     return std::nullopt;
+  // The first of several names stands for the address, in the order of the kernel.
   auto first_alias = std::lower_bound(
       symbols_.begin(), next, begin,
       [](const auto& symbol, uint64_t value) { return symbol.address < value; });

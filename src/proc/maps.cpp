@@ -108,6 +108,8 @@ std::vector<MemoryUse> parse_smaps(std::string_view text) {
   std::vector<MemoryUse> uses;
   while (!text.empty()) {
     std::string_view line = take_line(text);
+    // A line of a mapping begins with hexadecimal digits in lower case, one of a figure with a
+    // capital.
     bool is_name = !line.empty() && line.front() >= 'A' && line.front() <= 'Z';
     if (auto mapping = is_name ? std::nullopt : parse_maps_line(line))
       uses.push_back({.mapping = *std::move(mapping)});

@@ -123,6 +123,7 @@ std::optional<std::string> comm_of(uint32_t pid, uint32_t tid) {
 }
 
 std::optional<uint64_t> parse_start_time(std::string_view stat, uint64_t ticks_per_second) {
+  // The name may hold spaces and brackets: the last bracket ends it.
   size_t name_end = stat.rfind(')');
   if (name_end == std::string_view::npos)
     return std::nullopt;
@@ -196,6 +197,7 @@ size_t read_some(uint32_t pid, std::span<MemoryPiece> pieces, int& error) {
                                    remote.data(), pieces.size(), 0);
   if (count < 0 && errno != EFAULT && errno != EINVAL)
     error = errno;
+  // The kernel reads up to the first byte that is not there, and tells how many it has read.
   uint64_t left = count < 0 ? 0 : static_cast<uint64_t>(count);
   size_t read = 0;
   for (; read < pieces.size() && pieces[read].bytes.size() <= left; read++) {
@@ -214,6 +216,7 @@ int try_read_memory(uint32_t pid, std::span<MemoryPiece> pieces) {
   while (!pieces.empty() && error == 0) {
     std::span<MemoryPiece> next = pieces.first(std::min(pieces.size(), kPiecesAtOnce));
     size_t read = read_some(pid, next, error);
+    // One that cannot be read is passed over, and the call made again behind it.
     pieces = pieces.subspan(std::min(read + (read < next.size() ? 1 : 0), pieces.size()));
   }
   return error;
@@ -285,6 +288,7 @@ std::vector<uint32_t> fpu_state_sizes(size_t limit) {
   uint32_t ecx = 0;
   uint32_t edx = 0;
   bool has_states = __get_cpuid_count(kStateLeaf, 0, &features, &size, &ecx, &edx) != 0;
+  // Threads without tiles have a shorter state: it ends where tiles would begin.
   if (has_states && (features >> kTiles & 1) != 0) {
     uint32_t eax = 0;
     uint32_t offset = 0;

@@ -56,6 +56,7 @@ std::string first_output_of(const char* program, char* const* arguments) {
   posix_spawn_file_actions_destroy(&actions);
   if (failed != 0)
     return {};
+  // Our end is closed, or the pipe would never come to its end.
   to.reset(-1);
   char line[4096];  // longer than any entry; more would end getent by SIGPIPE
   size_t size = 0;

@@ -117,6 +117,7 @@ bool HeldEvents::remember(HeldProcess& process, const RawMapping& mapping) {
 void HeldEvents::hide(HeldProcess& process, const RawMapping& by) {
   auto shown = std::stable_partition(process.mappings.begin(), process.mappings.end(),
                                      [&](const auto& old) { return !hides(by, old); });
+  // Mappings that are hidden are kept for samples of an earlier time that may still come.
   for (auto old = shown; old != process.mappings.end(); ++old)
     process.hidden.push_back({std::move(*old), by.time});
   process.mappings.erase(shown, process.mappings.end());

@@ -97,6 +97,8 @@ std::vector<Keeper::Entry> Keeper::all_entries(const bpf_map* map) {
   std::vector<Entry> found;
   Request request{.task = Task::kList, .index = static_cast<uint32_t>(kept - maps_.begin())};
   UniqueFd none;
+  // No more than the map has room for: a key that goes makes the kernel begin anew, without
+  // end.
   while (kept != maps_.end() && found.size() < kept->max_entries) {
     Reply reply = ask(request, none);
     size_t count = std::min<size_t>(reply.count, reply.entries.size());
@@ -209,6 +211,7 @@ void Keeper::serve(int channel) const {
   Request request{};
   UniqueFd none;
   while (receive_message(channel, request, sizeof(request), none)) {
+    // Requests have no descriptor: one that was sent is closed.
     none = UniqueFd();
     UniqueFd given;
     Reply reply = perform(request, given);

@@ -24,6 +24,7 @@ KernelSymbols::KernelSymbols(std::string_view kallsyms) {
       texts_.append("\t[").append(symbol.module).append("]");
   }
   told_.resize(symbols_.size());
+  // 200,000 of them stay in memory for all of the recording.
   texts_.shrink_to_fit();
   symbols_.shrink_to_fit();
 }
@@ -37,6 +38,7 @@ void KernelSymbols::want(std::span<const uint64_t> stack) {
     if (address > 0)
       want(address - 1);
   }
+  // It saves look-ups only: begun anew, nothing is told twice.
   if (seen_.size() > kMaxSeen)
     seen_.clear();
 }
@@ -58,6 +60,7 @@ std::string KernelSymbols::take() {
   for (uint32_t first : wanted_) {
     auto end =
         std::ranges::upper_bound(symbols_, symbols_[first].address, {}, &Symbol::address);
+    // With all names of the address, and the symbol behind, which tells where the code ends.
     auto last = static_cast<size_t>(end - symbols_.begin());
     append(first, std::min(last + 1, symbols_.size()), lines);
   }

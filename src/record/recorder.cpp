@@ -532,6 +532,7 @@ void Recorder::inherit_code(const ForkEvent& fork) {
   if (child.code_since >= fork.time)
     own = std::move(child.code);
   const ProcessState* parent = find(fork.parent_pid);
+  // First the parent's, then the child's own, which covers it.
   child.code = parent ? parent->code : CodeRanges();
   for (const CodeRange& range : own)
     add(child.code, range);
@@ -716,6 +717,7 @@ void Recorder::look_for_copies(ProcessState& process, const MapEvent& event) {
     return;
   add(process.maybe_copied, {event.start, event.limit()});
   process.maybe_copied_since = event.time;
+  // The copy is made after the mapping, so that it is looked for a little later.
   read_later(event.pid, process, event.time);
 }
 

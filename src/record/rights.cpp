@@ -234,6 +234,7 @@ bool may_look_into(uint32_t pid) {
   bool has_more = has_rights_of_file();
   uint64_t owned = permitted_capabilities();
   if (has_more)
+    // With the user's own rights, not those of the program's file.
     set_capabilities(owned, 0);
   char target[1];
   bool may = readlink(fmt::format("/proc/{}/exe", pid).c_str(), target, sizeof(target)) >= 0 ||

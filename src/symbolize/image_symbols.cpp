@@ -402,6 +402,7 @@ public:
       auto next = module_.address_of(module_.table.entry(i + 1));
       if (entry && to_integer(*entry) >= end)
         return;
+      // A function's end is an edge as well: code without a name may follow.
       for (auto place : {entry, next})
         if (place)
           edges.push_back(to_integer(*place));

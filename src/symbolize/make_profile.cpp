@@ -85,6 +85,7 @@ private:
     raw::ArchivedFiles files = others_->open(lacking, *kept_.numbers, left_);
     left_ -= files.size;
     size_ += files.size;
+    // A file that another recording has whole is no problem of this one.
     for (const auto& [id, file] : files.files)
       kept_.file_problems.erase(id);
     kept_.held.merge(files.files);

@@ -127,6 +127,7 @@ std::string package_of_assembly(std::string_view file) {
   for (std::string_view root : {"/pkg/mod/", "/src/"})
     if (size_t at = folder.find(root); at != folder.npos)
       folder.remove_prefix(at + root.size());
+  // Neither of the roots is in it: then nothing tells where the import path begins.
   if (folder.starts_with('/'))
     return {};
   std::string package(folder.substr(0, folder.find('@')));

@@ -552,6 +552,7 @@ void BpfSampler::drain_samples(const Handler& handler) {
   handler_ = &handler;
   for (auto& [cpu, ring] : rings_)
     ring.consume([this](Bytes record) { hand_over(record); });
+  // Waits that were open at the end have no ring, and come as records of the same form.
   for (const std::string& record : std::exchange(open_waits_, {}))
     open_wait_count_ += hand_over(as_bytes(record)) ? 1 : 0;
   handler_ = nullptr;

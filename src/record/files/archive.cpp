@@ -52,6 +52,7 @@ void Archive::close_one() {
   };
   auto is_open = [](const auto& entry) { return bool{entry.second.file}; };
   auto found = std::ranges::find_if(held_, is_spare);
+  // All are about to vanish: one has to go.
   if (found == held_.end())
     found = std::ranges::find_if(held_, is_open);
   found->second.file = UniqueFd();
@@ -189,6 +190,7 @@ Result<> ArchiveShares::take(uid_t user, uint64_t size) {
   uid_t account = account_of(user);
   bool is_stranger = account != 0 && account != getuid();
   uint64_t& of_account = sizes_[account];
+  // Compared by subtraction, as a size from a file may be any number.
   if (is_stranger && (size > kMaxOfUser || of_account > kMaxOfUser - size))
     return errorf("with it more than {} of files of user {}", human_size(kMaxOfUser), account);
   if (size > kMaxKept || size_ > kMaxKept - size)

@@ -112,6 +112,7 @@ void ImageCatalog::hold(const RawMapping& mapping, const Version& version, const
 
 ImageId ImageCatalog::identify_unopened(const RawMapping& mapping, const std::string& problem) {
   ImageId& id = latest_[mapping.file];
+  // The last image of these numbers is taken, or one is made that has the reason alone.
   if (id == ImageId{}) {
     RecordedImage image;
     image.device = mapping.file.device;
