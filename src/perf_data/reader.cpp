@@ -49,7 +49,7 @@ public:
 
   void add(const RecordedSample& sample) {
     batch_.add(sample);
-    if (batch_.size_in_memory() >= raw::kUsualPayloadSize)
+    if (batch_.is_full())
       end_batch();
   }
   void add(const Event& event) {

@@ -46,7 +46,8 @@ Result<> decode_events(Bytes payload, const TakeEvent& take);
 // little-endian, checksums are XXH32 with seed 0.
 
 inline constexpr std::string_view kMagic = "GOSYMRAW";
-inline constexpr uint16_t kMajorVersion = 1;  // that is read; others are refused
+inline constexpr uint16_t kMajorVersion = 2;  // that is written, and the newest that is read
+inline constexpr uint16_t kOldestMajorVersion = 1;  // of those that are read
 inline constexpr uint16_t kMinorVersion = 0;
 inline constexpr uint32_t kByteOrderMark = 0x01020304;
 
@@ -105,11 +106,15 @@ constexpr uint64_t padded(uint64_t size) {
 // may be as large.
 inline constexpr uint32_t kMaxPayloadSize = 64 << 20;
 
-// A command line has 2 MiB at most by default (ARG_MAX), images are smaller. Samples and events
-// are written whenever kUsualPayloadSize of them have come together: large enough to compress
-// well, small enough to lose.
+// A command line has 2 MiB at most by default (ARG_MAX), images are smaller. Events are written
+// whenever kUsualPayloadSize of them have come together: large enough to compress well, small
+// enough to lose.
 inline constexpr uint32_t kMaxSmallPayloadSize = 4 << 20;
 inline constexpr size_t kUsualPayloadSize = 256 << 10;
+
+// Samples are written each second, or when what they could take at worst comes to this much.
+// They mostly take a tenth of it: stacks of one thread have nearly all their words in common.
+inline constexpr size_t kUsualSamplesSize = 2 << 20;
 
 // Nodes of the tree of stacks: about 64 bytes each in a recorder, so these are 8 MB; a program
 // under load has some hundred thousand after minutes. What a reader bears is more.
@@ -132,6 +137,10 @@ inline constexpr size_t kUsualPieceSize = 1 << 20;
 
 // Words of a stack: all of its top, and further up one for each frame that a sample has.
 inline constexpr uint32_t kMaxTopWords = 4096 + kMaxStackSize;
+
+// Words and registers of the stacks of a chunk, those that stacks share counted for each: 16
+// bytes each in a reader. The writer's are a quarter of that at most, by kUsualSamplesSize.
+inline constexpr size_t kMaxChunkWords = 1 << 20;
 
 // More than the recorder takes. A chunk of a few bytes could otherwise hold a set of millions,
 // or texts of megabytes, that each of its samples has.

@@ -56,7 +56,7 @@ Result<FileHeader> parse_header(Bytes file) {
     return errorf("raw format {}.{} is newer than this gosym reads (up to {}.x)", header.major,
                   header.minor, kMajorVersion)
         .with_hint("use a newer gosym");
-  if (header.major < kMajorVersion)
+  if (header.major < kOldestMajorVersion)
     return errorf("raw format {}.{} is unknown", header.major, header.minor);
   if (uint32_t sum = checksum(header); header.checksum != sum)
     return errorf("header: checksum is {:#010x}, not {:#010x}", header.checksum, sum);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cassert>
 #include <concepts>
 #include <functional>
@@ -26,12 +27,14 @@ using protozero::pbf_writer;
 // A tag of up to two bytes and a length, or a number, of up to five.
 constexpr size_t kMaxFieldOverhead = 7;
 constexpr size_t kTableCount =
-    kRegisterValues + (kSwitchFrames - kTexts);  // fields that are neither columns nor repeated
+    kRegisterValues + (kSwitchFrames - kTexts) +
+    (kTimeShift - kSwitchFrames);  // fields that are neither columns nor repeated
 // A varint takes up to ten bytes for 64 bits and five for 32.
 constexpr size_t kMaxAddressSize = 10;
 constexpr size_t kMaxNodeSize = 5 + kMaxAddressSize;
-constexpr size_t kMaxStackNodeSize = 5;  // and of the size of a top
-constexpr size_t kMaxWordSize = 3 + kMaxAddressSize;
+constexpr size_t kMaxStackNodeSize = 5;  // and of each of what a top has once
+constexpr size_t kTopNumbers = 5;        // its sizes, its base and its outermost word
+constexpr size_t kMaxWordSize = 5 + kMaxAddressSize;
 constexpr size_t kMaxSwitchSize = 3 * 5;
 
 constexpr size_t max_row_size() {
@@ -62,10 +65,6 @@ void write_column(pbf_writer& out, uint32_t field, const Elements& elements, Mem
     column.add_element(static_cast<uint32_t>(std::invoke(value_of, element)));
 }
 
-size_t count_registers(std::span<const StackWord> top) {
-  return static_cast<size_t>(std::ranges::count_if(top, &StackWord::is_register));
-}
-
 uint32_t code_of_register(const StackWord& word) {
   auto number = static_cast<uint32_t>((word.offset - kMaxWordOffset) / 8);
   RegisterKind kind = word.is_number()  ? kRegisterNumber
@@ -85,17 +84,132 @@ void write_registers(pbf_writer& out, std::span<const uint32_t> sizes,
     values.add_element(word.value & ~StackWord::kNumber);
 }
 
-void write_words(pbf_writer& out, std::span<const StackWord> words) {
-  std::vector<uint64_t> addresses;
-  std::vector<uint64_t> places;
-  for (const StackWord& word : words)
-    (word.is_place() ? places : addresses).push_back(word.value);
-  write_column(out, kWordOffsets, words, [](const StackWord& word) {
-    return word.offset + (word.is_place() ? kIsPlace : 0);
-  });
-  write_differences(out, kWordAddresses, addresses, std::identity{});
-  write_column(out, kWordPlaces, places, std::identity{});
+// These are behind all others.
+std::span<const StackWord> without_registers(std::span<const StackWord> top) {
+  while (!top.empty() && top.back().is_register())
+    top = top.first(top.size() - 1);
+  return top;
 }
+
+// A place is told by how far above its word it is. Such distances are multiples of 8, as a rule,
+// and small if the three bits that are 0 come last.
+uint32_t height_of(const StackWord& word) {
+  return std::rotr(static_cast<uint32_t>(word.value - word.offset), 3);
+}
+
+uint64_t place_at(uint64_t offset, uint32_t height) {
+  return static_cast<uint32_t>(offset) + std::rotl(height, 3);
+}
+
+// The same word of a stack whose stack pointer is `shift` bytes further in; none if it is beyond
+// the limits of a word there.
+std::optional<StackWord> moved(StackWord word, uint64_t shift) {
+  bool is_place = word.is_place() && !word.is_zero();
+  word.offset += shift;
+  if (is_place)
+    word.value += shift;
+  bool is_still_place = word.is_place() && !word.is_zero();
+  if (word.offset >= kMaxWordOffset || (is_place && !is_still_place))
+    return std::nullopt;
+  return word;
+}
+
+// How many outermost words two stacks have in common, the outermost of both taken to be at one
+// place: a thread is mostly sampled again before it returns to its outer callers.
+uint32_t count_shared(std::span<const StackWord> before, std::span<const StackWord> now) {
+  if (before.empty() || now.empty())
+    return 0;
+  uint64_t shift = now.back().offset - before.back().offset;
+  auto [in_before, in_now] = std::ranges::mismatch(
+      before.rbegin(), before.rend(), now.rbegin(), now.rend(),
+      [&](const StackWord& one, const StackWord& other) { return moved(one, shift) == other; });
+  return static_cast<uint32_t>(in_now - now.rbegin());
+}
+
+// The columns of the tops: of each the words that it does not share with its base, from the
+// outermost inward. Distances repeat where code is run again, which offsets from the stack
+// pointer do not.
+class TopColumns {
+public:
+  // `distance` is how many tops before it the base is.
+  void add(std::span<const StackWord> top, std::span<const StackWord> base, uint32_t distance) {
+    std::span<const StackWord> words = without_registers(top);
+    uint32_t shared = count_shared(without_registers(base), words);
+    sizes_.push_back(static_cast<uint32_t>(words.size()) - shared);
+    bases_.push_back(shared == 0 ? 0 : distance);
+    shared_.push_back(shared);
+    outermost_.push_back(words.empty() ? 0 : words.back().offset / 8);
+    size_t outer = words.size() - std::max(shared, 1U);
+    for (size_t i = words.size() - shared; i-- > 0; outer = i)
+      add_word(words[i], words[outer].offset);
+    std::span<const StackWord> registers = top.subspan(words.size());
+    register_sizes_.push_back(static_cast<uint32_t>(registers.size()));
+    registers_.insert(registers_.end(), registers.begin(), registers.end());
+  }
+
+  void write(pbf_writer& out) const {
+    write_column(out, kDumpWords, sizes_, std::identity{});
+    write_column(out, kDumpBases, bases_, std::identity{});
+    write_column(out, kDumpShared, shared_, std::identity{});
+    write_column(out, kDumpOutermost, outermost_, std::identity{});
+    write_column(out, kWordSteps, steps_, std::identity{});
+    write_differences(out, kWordAddresses, addresses_, std::identity{});
+    write_column(out, kWordHeights, heights_, std::identity{});
+    write_registers(out, register_sizes_, registers_);
+  }
+
+private:
+  void add_word(const StackWord& word, uint64_t outer_offset) {
+    uint64_t step = (outer_offset - word.offset) / 8;
+    steps_.push_back(static_cast<uint32_t>(2 * step + (word.is_place() ? kIsPlace : 0)));
+    if (word.is_place())
+      heights_.push_back(height_of(word));
+    else
+      addresses_.push_back(word.value);
+  }
+
+  std::vector<uint32_t> sizes_;
+  std::vector<uint32_t> bases_;
+  std::vector<uint32_t> shared_;
+  std::vector<uint64_t> outermost_;
+  std::vector<uint32_t> steps_;
+  std::vector<uint64_t> addresses_;
+  std::vector<uint32_t> heights_;
+  std::vector<uint32_t> register_sizes_;
+  std::vector<StackWord> registers_;
+};
+
+// The low bits that are 0 in all times. Recorders round these: times are otherwise a third of a
+// sample of Go code.
+uint32_t common_shift(std::span<const SampleBatch::Row> rows) {
+  uint64_t bits = 0;
+  for (const SampleBatch::Row& row : rows)
+    bits |= row.time;
+  return bits == 0 ? 0 : static_cast<uint32_t>(std::countr_zero(bits));
+}
+
+// Codes numbers that are mostly 0 or one more than the largest so far.
+class NewestCoding {
+public:
+  uint64_t encode(uint64_t number) {
+    if (number == 0)
+      return 0;
+    uint64_t coded = 1 + protozero::encode_zigzag64(static_cast<int64_t>(newest_ - number));
+    pass(number);
+    return coded;
+  }
+  uint64_t decode(uint64_t coded) {
+    if (coded == 0)
+      return 0;
+    uint64_t number = newest_ - static_cast<uint64_t>(protozero::decode_zigzag64(coded - 1));
+    pass(number);
+    return number;
+  }
+  void pass(uint64_t number) { newest_ = std::max(newest_, number); }
+
+private:
+  uint64_t newest_ = 0;
+};
 
 void write_switches(pbf_writer& out, std::span<const uint32_t> sizes,
                     std::span<const StackSwitch> switches) {
@@ -123,15 +237,27 @@ uint64_t number_of(const Column<Owner, T>& column, const SampleBatch::Row& row) 
 
 template <class Owner, class T>
 void write(pbf_writer& out, const Column<Owner, T>& column,
-           std::span<const SampleBatch::Row> rows) {
+           std::span<const SampleBatch::Row> rows, uint32_t time_shift) {
+  if (column.presence == Presence::kOld)
+    return;
   auto number = [&](const SampleBatch::Row& row) { return number_of(column, row); };
   if (column.presence == Presence::kOptional &&
       std::ranges::all_of(rows, [&](const auto& row) { return number(row) == 0; }))
     return;
-  if (column.coding == Coding::kDifference)
-    write_differences(out, column.field, rows, number);
-  else
-    write_column(out, column.field, rows, number);
+  NewestCoding newest;
+  switch (column.coding) {
+    case Coding::kDifference:
+      return write_differences(out, column.field, rows, number);
+    case Coding::kTime:
+      return write_differences(out, column.field, rows,
+                               [&](const auto& row) { return number(row) >> time_shift; });
+    case Coding::kNewest:
+      return write_column(out, column.field, rows,
+                          [&](const auto& row) { return newest.encode(number(row)); });
+    case Coding::kPlain:
+    case Coding::kPlusOne:
+      return write_column(out, column.field, rows, number);
+  }
 }
 
 // Keeps one copy of each sequence: its number. Two with the same hash are not merged: the
@@ -234,7 +360,14 @@ size_t SampleBatch::size_in_memory() const {
   return (kTableCount + kColumnCount) * kMaxFieldOverhead + rows_.size() * kMaxRowSize +
          addresses_.size() * kMaxNodeSize + words_.size() * kMaxWordSize +
          switches_.size() * kMaxSwitchSize + label_sets_.size_in_memory() + texts_size_ +
-         (stack_begin_.size() + top_begin_.size() + switch_begin_.size()) * kMaxStackNodeSize;
+         (stack_begin_.size() + kTopNumbers * top_begin_.size() + switch_begin_.size()) *
+             kMaxStackNodeSize;
+}
+
+bool SampleBatch::is_full() const {
+  // With more of them the tree of stacks would begin anew with each chunk.
+  constexpr size_t kUsualAddresses = kUsualTreeSize / 4;
+  return size_in_memory() >= kUsualSamplesSize || addresses_.size() >= kUsualAddresses;
 }
 
 std::string SampleBatch::encode() const {
@@ -248,20 +381,14 @@ std::string SampleBatch::encode(StackTreeWriter& tree) const {
   std::vector<uint32_t> stack_nodes;
   for (uint32_t i = 1; i < stack_count(); i++)
     stack_nodes.push_back(tree.add(stack(i)));
-  std::vector<uint32_t> top_sizes;
-  std::vector<uint32_t> register_sizes;
-  for (uint32_t i = 1; i < top_count(); i++) {
-    register_sizes.push_back(static_cast<uint32_t>(count_registers(top(i))));
-    top_sizes.push_back(static_cast<uint32_t>(top(i).size()) - register_sizes.back());
-  }
   std::vector<uint32_t> list_sizes;
   for (uint32_t i = 1; i < switch_list_count(); i++)
     list_sizes.push_back(static_cast<uint32_t>(switches(i).size()));
-  // Words and registers are told in two sets of columns, each in the order of the dumps, so
-  // that the sizes alone say which dump an entry is of.
-  std::vector<StackWord> words = words_;
-  auto registers =
-      std::stable_partition(words.begin(), words.end(), std::not_fn(&StackWord::is_register));
+  TopColumns tops;
+  std::vector<uint32_t> bases = top_bases();
+  for (uint32_t i = 1; i < top_count(); i++)
+    tops.add(top(i), top(bases[i]), i - bases[i]);
+  uint32_t time_shift = common_shift(rows_);
 
   // The tables come before the rows, as readers check the one by the other.
   std::string payload;
@@ -269,17 +396,34 @@ std::string SampleBatch::encode(StackTreeWriter& tree) const {
   pbf_writer out(payload);
   if (!stack_nodes.empty())
     write_nodes(out, tree.added());
-  write_column(out, kStackNodes, stack_nodes, std::identity{});
-  write_column(out, kDumpWords, top_sizes, std::identity{});
-  write_words(out, std::span(words.begin(), registers));
-  write_registers(out, register_sizes, std::span(registers, words.end()));
+  write_column(out, kStackEnds, stack_nodes, [&](uint32_t node) { return tree.size() - node; });
+  tops.write(out);
   write_switches(out, list_sizes, switches_);
   label_sets_.write(out, kLabelSets);
   for (const std::string& text : std::span(texts_).subspan(1))
     out.add_bytes(kTexts, text);
   // A column of zeros is left out, so new columns cost nothing where they are not used.
-  for_each_column([&](const auto& column) { write(out, column, rows_); });
+  if (time_shift != 0)
+    out.add_uint32(kTimeShift, time_shift);
+  for_each_column([&](const auto& column) { write(out, column, rows_, time_shift); });
   return payload;
+}
+
+// The top before it of the thread that first has it; 0 if there is none.
+std::vector<uint32_t> SampleBatch::top_bases() const {
+  std::vector<uint32_t> bases(top_count());
+  std::vector<bool> are_known(top_count());
+  tsl::robin_map<uint32_t, uint32_t> last;  // of each thread
+  for (const Row& row : rows_) {
+    if (row.top_index == 0)
+      continue;
+    uint32_t& before = last.try_emplace(row.tid, 0).first.value();
+    if (!are_known[row.top_index] && before < row.top_index)
+      bases[row.top_index] = before;
+    are_known[row.top_index] = true;
+    before = row.top_index;
+  }
+  return bases;
 }
 
 namespace {
@@ -297,6 +441,11 @@ struct Tables {
   std::vector<uint32_t> word_offsets;
   std::vector<uint64_t> word_addresses;
   std::vector<uint32_t> word_places;
+  std::vector<uint32_t> top_bases;
+  std::vector<uint32_t> top_shared;
+  std::vector<uint32_t> top_outermost;
+  std::vector<uint32_t> word_steps;
+  std::vector<uint32_t> word_heights;
   std::vector<uint32_t> register_sizes;
   std::vector<uint32_t> registers;
   std::vector<uint64_t> register_values;
@@ -306,6 +455,11 @@ struct Tables {
   std::vector<uint32_t> switch_frames;
   LabelSets label_sets;
   std::vector<std::string> texts = {""};
+  std::vector<uint32_t> stack_ends;
+  uint32_t time_shift = 0;
+
+  // Version 1 tells words by their offsets.
+  bool has_offsets() const { return top_outermost.empty(); }
 };
 
 // Notes parts of a payload that are beyond the limits of the format, or not there: only the
@@ -356,6 +510,9 @@ void read_number(pbf_reader& in, Tables& tables) {
     case kFirstNode:
       tables.nodes.first = in.get_uint32();
       return;
+    case kTimeShift:
+      tables.time_shift = in.get_uint32();
+      return;
     default:
       return in.skip();
   }
@@ -377,6 +534,18 @@ void read_table(pbf_reader& in, Tables& tables) {
       return read_differences(in, tables.word_addresses);
     case kWordPlaces:
       return read_column(in, tables.word_places);
+    case kStackEnds:
+      return read_column(in, tables.stack_ends);
+    case kDumpBases:
+      return read_column(in, tables.top_bases);
+    case kDumpShared:
+      return read_column(in, tables.top_shared);
+    case kDumpOutermost:
+      return read_column(in, tables.top_outermost);
+    case kWordSteps:
+      return read_column(in, tables.word_steps);
+    case kWordHeights:
+      return read_column(in, tables.word_heights);
     case kDumpRegisters:
       return read_column(in, tables.register_sizes);
     case kRegisters:
@@ -448,7 +617,7 @@ Result<size_t> count_rows(const ColumnSizes& sizes) {
   size_t number = 0;
   for_each_column([&](const auto& column) {
     size_t size = sizes[number++];
-    bool may_lack = column.presence == Presence::kOptional && size == 0;
+    bool may_lack = column.presence != Presence::kNeeded && size == 0;
     if (rows && size != count && !may_lack)
       rows = errorf("columns of {} and of {} samples", count, size);
   });
@@ -469,15 +638,23 @@ void set(T& value, uint64_t number) {
 template <class Owner, class T>
 void fill(pbf_reader& in, const Column<Owner, T>& column, size_t& next, std::span<Row> rows) {
   uint64_t before = next == 0 ? 0 : static_cast<uint64_t>(rows[next - 1].*column.member);
+  NewestCoding newest;
+  if (column.coding == Coding::kNewest)
+    for (const Row& row : rows.first(next))
+      newest.pass(static_cast<uint64_t>(row.*column.member));
   read_numbers(in, [&](uint64_t number) {
-    if (column.coding == Coding::kDifference)
+    if (column.coding == Coding::kDifference || column.coding == Coding::kTime)
       number = before += difference(number);
-    set(rows[next++].*column.member, column.coding == Coding::kPlusOne ? number - 1 : number);
+    else if (column.coding == Coding::kNewest)
+      number = newest.decode(number);
+    else if (column.coding == Coding::kPlusOne)
+      number--;
+    set(rows[next++].*column.member, number);
   });
 }
 
 // Reads the columns in a second pass: each is known to have as many numbers as there are rows.
-void fill_rows(pbf_reader in, std::span<Row> rows) {
+void fill_rows(pbf_reader in, std::span<Row> rows, uint32_t time_shift) {
   ColumnSizes next{};
   while (in.next()) {
     auto fill_column = [&](const auto& column, size_t number) {
@@ -486,6 +663,8 @@ void fill_rows(pbf_reader in, std::span<Row> rows) {
     if (in.wire_type() != pbf_wire_type::length_delimited || !at_column(in, fill_column))
       in.skip();
   }
+  for (Row& row : rows)
+    row.time <<= time_shift;
 }
 
 // Fails unless the sizes use up all elements.
@@ -520,7 +699,8 @@ Result<Stacks> take_stacks(const Tables& tables, StackTreeReader& tree, Damage& 
   // A chunk whose samples have no stacks does not move the tree: nothing that came before is
   // forgotten.
   bool has_nodes = tables.nodes.tree != 0 || tables.nodes.first != 0 ||
-                   !tables.nodes.distances.empty() || !tables.stack_nodes.empty();
+                   !tables.nodes.distances.empty() || !tables.stack_nodes.empty() ||
+                   !tables.stack_ends.empty();
   if (!has_nodes)
     return stacks;
   if (auto added = tree.add(tables.nodes); !added)
@@ -528,7 +708,10 @@ Result<Stacks> take_stacks(const Tables& tables, StackTreeReader& tree, Damage& 
   // A node of a few bytes may stand for kMaxStackSize addresses, any number of times: what is
   // read is bounded as a whole, or a small payload could ask for all memory.
   size_t read = 0;  // addresses, those of stacks that are left out included
-  for (uint32_t node : tables.stack_nodes) {
+  std::vector<uint32_t> nodes = tables.stack_nodes;
+  for (uint32_t end : tables.stack_ends)
+    nodes.push_back(tree.size() - end);  // of one before node 0 a number that no node has
+  for (uint32_t node : nodes) {
     size_t begin = stacks.addresses.size();
     Found found = tree.append_stack(node, stacks.addresses);
     read += stacks.addresses.size() - begin;
@@ -581,16 +764,22 @@ struct Tops {
 
 // Fails unless there are as many of all that belongs together.
 Result<> check_tops(const Tables& tables) {
-  if (auto sound = check_sizes(tables.top_sizes, tables.word_offsets.size(), "top", "words");
-      !sound)
+  bool is_old = tables.has_offsets();
+  const std::vector<uint32_t>& words = is_old ? tables.word_offsets : tables.word_steps;
+  size_t place_count = (is_old ? tables.word_places : tables.word_heights).size();
+  if (auto sound = check_sizes(tables.top_sizes, words.size(), "top", "words"); !sound)
     return sound;
-  auto places = static_cast<size_t>(std::ranges::count_if(
-      tables.word_offsets, [](uint32_t c) { return (c & kIsPlace) != 0; }));
-  if (places != tables.word_places.size() ||
-      tables.word_offsets.size() - places != tables.word_addresses.size())
-    return errorf("{} words, where there are {} addresses and {} places",
-                  tables.word_offsets.size(), tables.word_addresses.size(),
-                  tables.word_places.size());
+  auto places = static_cast<size_t>(
+      std::ranges::count_if(words, [](uint32_t c) { return (c & kIsPlace) != 0; }));
+  if (places != place_count || words.size() - places != tables.word_addresses.size())
+    return errorf("{} words, where there are {} addresses and {} places", words.size(),
+                  tables.word_addresses.size(), place_count);
+  size_t tops = is_old ? 0 : tables.top_sizes.size();
+  if (tables.top_outermost.size() != tops || tables.top_bases.size() != tops ||
+      tables.top_shared.size() != tops)
+    return errorf("{} tops, where there are {} outermost words and {} bases of which {} share",
+                  tops, tables.top_outermost.size(), tables.top_bases.size(),
+                  tables.top_shared.size());
   if (tables.register_sizes.empty() && tables.registers.empty())
     return Ok{};
   if (tables.register_sizes.size() != tables.top_sizes.size() ||
@@ -606,20 +795,21 @@ class TopReader {
 public:
   TopReader(const Tables& tables, Damage& damage) : tables_(tables), damage_(damage) {}
 
-  Tops read() {
+  Result<Tops> read() {
     Tops tops;
     for (size_t i = 0; i < tables_.top_sizes.size(); i++) {
-      uint32_t size = tables_.top_sizes[i];
       uint32_t registers = tables_.register_sizes.empty() ? 0 : tables_.register_sizes[i];
       size_t begin = tops.words.size();
-      bool is_wrong = is_too_large(size, kMaxTopWords, "words");
-      is_wrong |= is_too_large(registers, kMaxRegisters, "registers");
+      bool is_wrong = is_too_large(registers, kMaxRegisters, "registers");
       // All of a dump is taken from the columns even if it is wrong, or those behind it would
       // get its words.
-      for (uint32_t j = 0; j < size; j++)
-        is_wrong |= !add_word(tops.words);
+      is_wrong |= tables_.has_offsets() ? !add_words_by_offset(i, tops.words)
+                                        : !add_words_by_step(i, tops);
       for (uint32_t j = 0; j < registers; j++)
         is_wrong |= !add_register(tops.words);
+      // As with stacks: a few bytes may stand for kMaxTopWords words, any number of times.
+      if (tops.words.size() > kMaxChunkWords)
+        return errorf("tops of more than {} words", kMaxChunkWords);
       if (is_wrong)
         tops.words.resize(begin);
       tops.begins.push_back(static_cast<uint32_t>(tops.words.size()));
@@ -629,17 +819,75 @@ public:
   }
 
 private:
-  bool is_too_large(uint32_t size, uint64_t most, std::string_view element) {
+  bool add_words_by_offset(size_t top, std::vector<StackWord>& words) {
+    uint32_t size = tables_.top_sizes[top];
+    bool is_sound = !is_too_large(size, kMaxTopWords, "words");
+    for (uint32_t i = 0; i < size; i++) {
+      uint32_t coded = tables_.word_offsets[word_++];
+      bool is_place = (coded & kIsPlace) != 0;
+      uint64_t value =
+          is_place ? tables_.word_places[place_++] : tables_.word_addresses[address_++];
+      is_sound &= add_word({coded & ~kIsPlace, value}, is_place, words);
+    }
+    return is_sound;
+  }
+
+  // Outermost first, as the columns have them; then they are turned round.
+  bool add_words_by_step(size_t top, Tops& tops) {
+    size_t begin = tops.words.size();
+    uint64_t offset = uint64_t{8} * tables_.top_outermost[top];
+    uint64_t size = uint64_t{tables_.top_sizes[top]} + tables_.top_shared[top];
+    bool is_sound = !is_too_large(size, kMaxTopWords, "words") && add_shared(top, offset, tops);
+    if (tops.words.size() > begin)
+      offset = tops.words.back().offset;
+    for (uint32_t i = 0; i < tables_.top_sizes[top]; i++) {
+      uint32_t coded = tables_.word_steps[word_++];
+      bool is_place = (coded & kIsPlace) != 0;
+      offset -= uint64_t{8} * (coded / 2);
+      uint64_t value = is_place ? place_at(offset, tables_.word_heights[place_++])
+                                : tables_.word_addresses[address_++];
+      is_sound &= add_word({offset, value}, is_place, tops.words);
+    }
+    std::reverse(tops.words.begin() + static_cast<ptrdiff_t>(begin), tops.words.end());
+    return is_sound;
+  }
+
+  // The words that a top has in common with its base, of which the outermost is at this offset.
+  bool add_shared(size_t top, uint64_t outermost, Tops& tops) {
+    uint32_t count = tables_.top_shared[top];
+    uint32_t distance = tables_.top_bases[top];
+    size_t number = top + 1;
+    if (count == 0)
+      return true;
+    auto tell = [&] { return fmt::format("top {} with {} words of another", number, count); };
+    if (damage_.has(distance == 0 || distance >= number, tell))
+      return false;
+    size_t base_begin = tops.begins[number - distance];
+    size_t base_size =
+        without_registers(
+            std::span(tops.words)
+                .subspan(base_begin, tops.begins[number - distance + 1] - base_begin))
+            .size();
+    if (damage_.has(count > base_size, tell))
+      return false;
+    size_t next = base_begin + base_size;
+    uint64_t shift = outermost - tops.words[next - 1].offset;
+    for (uint32_t i = 0; i < count; i++) {
+      auto word = moved(tops.words[--next], shift);
+      if (damage_.has(!word || !is_possible(*word), tell))
+        return false;
+      tops.words.push_back(*word);
+    }
+    return true;
+  }
+
+  bool is_too_large(uint64_t size, uint64_t most, std::string_view element) {
     return damage_.has(size > most, [&] {
       return fmt::format("a top of {} {}, where {} are allowed", size, element, most);
     });
   }
 
-  bool add_word(std::vector<StackWord>& words) {
-    uint32_t coded = tables_.word_offsets[word_++];
-    bool is_place = (coded & kIsPlace) != 0;
-    StackWord word = {coded & ~kIsPlace, is_place ? tables_.word_places[place_++]
-                                                  : tables_.word_addresses[address_++]};
+  bool add_word(const StackWord& word, bool is_place, std::vector<StackWord>& words) {
     words.push_back(word);
     return !damage_.has(word.offset >= kMaxWordOffset || !is_possible(word), [&] {
       return fmt::format("a word at offset {} of a stack", word.offset);
@@ -867,15 +1115,22 @@ Result<SampleBatch> SampleBatch::decode(Bytes payload, StackTreeReader& tree) {
   auto count = count_rows(sizes);
   if (!count)
     return std::move(count).error();
+  auto tops = TopReader(tables, damage).read();
+  if (!tops)
+    return std::move(tops).error();
+  if (tables.time_shift >= 64)
+    return errorf("times without their lower {} bits", tables.time_shift);
   Referred referred = {.stacks = *std::move(stacks),
-                       .tops = TopReader(tables, damage).read(),
+                       .tops = *std::move(tops),
                        .lists = *std::move(lists),
                        .wrong_sets = check_labels(tables.label_sets, damage),
                        .wrong_texts = check_texts(tables.texts, damage)};
   SampleBatch batch;
   // A second pass over the payload writes the numbers into the rows, in place.
   batch.rows_.resize(*count);
-  if (done = read_protobuf(payload, [&](pbf_reader in) { fill_rows(in, batch.rows_); }); !done)
+  if (done = read_protobuf(
+          payload, [&](pbf_reader in) { fill_rows(in, batch.rows_, tables.time_shift); });
+      !done)
     return std::move(done).error();
   // Rows that refer to entries that are wrong, or not there, go. Whatever is left may be used
   // without a check.

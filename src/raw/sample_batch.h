@@ -146,8 +146,10 @@ public:
   // to what is not there; and what is wrong with the first of them, empty if nothing is.
   size_t left_out() const { return left_out_; }
   const std::string& problem() const { return problem_; }
-  // About the bytes held, and never less than encode() will give: a chunk is cut by it.
+  // About the bytes held, and never less than encode() will give.
   size_t size_in_memory() const;
+  // As much as a chunk shall have.
+  bool is_full() const;
 
   // The payload of a samples chunk (Samples in raw.proto), and back, of a tree that has come as
   // far as this chunk. Of a damaged payload, which is an error, at most nodes of the tree are
@@ -163,6 +165,7 @@ public:
 
 private:
   uint32_t intern_text(std::string_view text);
+  std::vector<uint32_t> top_bases() const;
 
   SampleFitter fitter_;
   size_t left_out_ = 0;

@@ -27,6 +27,13 @@ enum SampleField : uint32_t {
   kSwitchStarts,
   kSwitchWords,
   kSwitchFrames,
+  kStackEnds = 41,
+  kDumpBases,
+  kDumpShared,
+  kDumpOutermost,
+  kWordSteps,
+  kWordHeights,
+  kTimeShift = 49,
 };
 
 // The coding of the numbers of a column.
@@ -34,9 +41,15 @@ enum class Coding : uint8_t {
   kPlain,
   kPlusOne,     // 0 is "none", all bits set
   kDifference,  // to the number before it
+  kTime,        // likewise, without the low bits that are 0 in all (kTimeShift)
+  kNewest,      // 0, or 1 + the difference to the largest number before it
 };
 
-enum class Presence : uint8_t { kNeeded, kOptional };  // it is left out if all numbers are 0
+enum class Presence : uint8_t {
+  kNeeded,
+  kOptional,  // it is left out if all numbers are 0
+  kOld,       // only recordings of version 1 have it
+};
 
 // One number a sample, a member of Row or of RecordedSample.
 template <class Owner, class T>
@@ -57,12 +70,14 @@ inline constexpr Column kTids(16, &SampleBatch::Row::tid, Coding::kPlain, Presen
 // All columns: a new one is a row here, a field in raw.proto and a member of RecordedSample.
 // clang-format off
 inline constexpr auto kColumns = std::tuple(
-    Column(14, &SampleBatch::Row::time, Coding::kDifference, Presence::kNeeded),
+    Column(14, &SampleBatch::Row::time, Coding::kTime, Presence::kNeeded),
     kPids,
     kTids,
     Column(17, &SampleBatch::Row::cpu, Coding::kPlain, Presence::kNeeded),
-    Column(18, &SampleBatch::Row::kernel_index, Coding::kPlain, Presence::kNeeded),
-    Column(19, &SampleBatch::Row::user_index, Coding::kPlain, Presence::kNeeded),
+    Column(18, &SampleBatch::Row::kernel_index, Coding::kPlain, Presence::kOld),
+    Column(19, &SampleBatch::Row::user_index, Coding::kPlain, Presence::kOld),
+    Column(47, &SampleBatch::Row::kernel_index, Coding::kNewest),
+    Column(48, &SampleBatch::Row::user_index, Coding::kNewest),
     Column(21, &SampleBatch::Row::top_index),
     Column(22, &SampleBatch::Row::frame_offset, Coding::kPlusOne),
     Column(23, &SampleBatch::Row::goroutine_start),
@@ -89,7 +104,7 @@ constexpr void for_each_column(Use use) {
   std::apply([&](const auto&... columns) { (use(columns), ...); }, kColumns);
 }
 
-constexpr uint32_t kIsPlace = 1;  // in an offset of a word
+constexpr uint32_t kIsPlace = 1;  // in an offset or a step of a word
 
 // Kind of a register's value: added to its number times kRegisterKinds.
 enum RegisterKind : uint32_t { kRegisterAddress, kRegisterPlace, kRegisterNumber };

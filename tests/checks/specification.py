@@ -18,9 +18,11 @@ import tempfile
 PROTO = pathlib.Path(__file__).resolve().parents[2] / "src" / "raw" / "raw.proto"
 MESSAGES = {1: "Info", 2: "Image", 3: "Events", 4: "Samples", 5: "KernelSymbols", 6: "PerfMap",
             7: "Stats", 8: "ImageContents", 9: "End", 10: "Vdso"}
+OLD = pathlib.Path(__file__).resolve().parent / "version_1.raw"
 NUMBER = 1 << 63
 MODULUS = 1 << 64
 REGISTERS_AT = 524288
+MAX_PLACE = 32768
 
 
 def run(*command, data=None):
@@ -108,7 +110,9 @@ class Tree:
                                      strict=True):
             self.nodes[node] = (node - distance, address)
             node += 1
-        return [[]] + [self.stack(node) for node in samples.all("stack_nodes")]
+        newest = node - 1
+        nodes = [newest - end for end in samples.all("stack_ends")]
+        return [[]] + [self.stack(node) for node in samples.all("stack_nodes") + nodes]
 
     def stack(self, node):
         addresses = []
@@ -124,17 +128,43 @@ def dumps(samples):
     places = iter(samples.all("word_places"))
     words = [[code & ~1, next(places if code & 1 else addresses)]
              for code in samples.all("word_offsets")]
+    steps, heights = iter(samples.all("word_steps")), iter(samples.all("word_heights"))
     registers = [[REGISTERS_AT + 8 * (code // 4), value + (NUMBER if code % 4 == 2 else 0)]
                  for code, value in zip(samples.all("registers"), samples.all("register_values"),
                                         strict=True)]
     counts = samples.all("dump_words")
     register_counts = samples.all("dump_registers") or [0] * len(counts)
     result = [[]]
-    for count, register_count in zip(counts, register_counts, strict=True):
-        result.append(words[:count] + registers[:register_count])
+    outermost = samples.all("dump_outermost")
+    if outermost:
+        bases, shared = samples.all("dump_bases"), samples.all("dump_shared")
+        for count, base, common, outer in zip(counts, bases, shared, outermost, strict=True):
+            own = words_from(result[len(result) - base] if common else [], common, 8 * outer)
+            for _ in range(count):
+                code = next(steps)
+                offset = (own[-1][0] if own else 8 * outer) - 4 * (code & ~1)
+                own.append([offset, place_of(offset, next(heights)) if code & 1 else next(addresses)])
+            result.append(own[::-1])
+        counts = [0] * len(counts)
+    else:
+        result += [[] for _ in counts]
+    for i, (count, register_count) in enumerate(zip(counts, register_counts, strict=True)):
+        result[i + 1] += words[:count] + registers[:register_count]
         words, registers = words[count:], registers[register_count:]
-    assert not words and not registers, "words or registers of no dump"
+    assert not words and not registers and not list(steps) and not list(heights), "words or registers of no dump"
     return result
+
+
+def words_from(base, count, outermost):
+    """The outermost words of another dump, outermost first, where they are in this one."""
+    words = [word for word in base if word[0] < REGISTERS_AT]
+    shift = outermost - words[-1][0] if words else 0
+    return [[offset + shift, value + shift if 0 < value <= MAX_PLACE else value]
+            for offset, value in words[::-1][:count]]
+
+
+def place_of(offset, height):
+    return (offset + ((height << 3 | height >> 29) & 0xffffffff)) & 0xffffffff
 
 
 def lists_of_switches(samples):
@@ -145,6 +175,14 @@ def lists_of_switches(samples):
                     for count in samples.all("list_switches")]
     assert not list(places), "switches of no list"
     return lists
+
+
+def numbers_by_newest(codes):
+    newest = 0
+    for code in codes:
+        number = newest - ((code - 1 >> 1) ^ -(code - 1 & 1)) if code else 0
+        newest = max(newest, number)
+        yield number
 
 
 def samples_of(message, tree):
@@ -159,9 +197,13 @@ def samples_of(message, tree):
     def column(name):
         return message.all(name) or [0] * count
 
-    columns = [list(sums(message.all("time")))]
-    columns += [column(name) for name in ("pid", "tid", "cpu", "user_end", "kernel_stack", "user_stack",
-                                          "frame", "dump", "label_set", "goroutine_start", "gap",
+    def stack_column(name):
+        return list(numbers_by_newest(message.all(f"{name}_code"))) or column(name)
+
+    columns = [[time << message.one("time_shift") for time in sums(message.all("time"))]]
+    columns += [column(name) for name in ("pid", "tid", "cpu", "user_end")]
+    columns += [stack_column("kernel_stack"), stack_column("user_stack")]
+    columns += [column(name) for name in ("frame", "dump", "label_set", "goroutine_start", "gap",
                                           "missing", "event", "state", "waker", "switches", "creator", "doublings")]
     columns += [list(sums(column(name))) for name in ("goid", "weight", "cgroup")]
     for (time, pid, tid, cpu, end, kernel, user, frame, dump, labels, start, gap, missing, event, state,
@@ -324,9 +366,11 @@ def main():
         file = pathlib.Path(place) / "every_field.raw"
         run(fixtures / "every_field", file)
         check(1, "what gosym reads is what raw.proto has, of each field", lambda: compare(file, fixtures))
-        check(2, "raw.proto has no field that no recording has",
-              lambda: all_fields_occur(specified(file)[1]))
-    print("1..2")
+        check(2, "what gosym reads of version 1 is what raw.proto has, of each field",
+              lambda: compare(OLD, fixtures))
+        check(3, "raw.proto has no field that no recording has",
+              lambda: all_fields_occur(specified(file)[1] + specified(OLD)[1]))
+    print("1..3")
 
 
 main()

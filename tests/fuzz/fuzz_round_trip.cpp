@@ -217,7 +217,7 @@ void write_all(const Taken& taken, const std::string& path) {
   must((*writer)->write_events(taken.events));
   std::vector<raw::SampleBatch> batches;
   for (const GivenSample& given : taken.samples) {
-    if (batches.empty() || batches.back().size_in_memory() >= raw::kUsualPayloadSize)
+    if (batches.empty() || batches.back().is_full())
       batches.emplace_back();
     batches.back().add(given.sample);
   }

@@ -114,7 +114,7 @@ const std::string kEnd = chunk({.type = 9, .payload = raw::encode_end(201)});
 
 TEST_CASE("raw file: what was written comes back") {
   raw::Recording recording = parsed(some_file());
-  CHECK(recording.major == 1);
+  CHECK(recording.major == 2);
   CHECK(recording.minor == raw::kMinorVersion);
   CHECK(recording.monotonic_ns > 0);
   CHECK(recording.realtime_ns > recording.monotonic_ns);
@@ -204,11 +204,11 @@ TEST_CASE("raw file: each field of the header made wrong") {
           "header: byte order mark is 0x04030201, not 0x01020304");
   }
   SUBCASE("newer major version") {
-    header.major = 2;
+    header.major = 3;
     auto newer = raw::parse(as_bytes(with_header(file, header)));
     REQUIRE_FALSE(newer);
     CHECK(newer.error().message() ==
-          "raw format 2.0 is newer than this gosym reads (up to 1.x)");
+          "raw format 3.0 is newer than this gosym reads (up to 2.x)");
     CHECK(newer.error().hint() == "use a newer gosym");
     CHECK(newer.error().exit_status() == 1);
   }

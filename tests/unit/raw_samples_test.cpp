@@ -328,6 +328,226 @@ TEST_CASE("samples: each part of a payload that is wrong is an error") {
   CHECK(columns.error() == "columns of 3 and of 2 samples");
 }
 
+namespace {
+
+// Words of a stack whose stack pointer is `depth` bytes further in than where the outer ones begin.
+std::vector<StackWord> words_at(uint64_t depth, uint64_t leaf) {
+  return {{0, leaf},
+          {depth + 8, 0x4a1c00},
+          {depth + 16, depth + 40},
+          {depth + 40, 0x43f2a0},
+          {depth + 48, 0}};
+}
+
+std::vector<uint32_t> numbers_of(std::string_view payload, uint32_t field) {
+  protozero::pbf_reader in(payload.data(), payload.size());
+  std::vector<uint32_t> numbers;
+  while (in.next(field))
+    for (uint32_t number : in.get_packed_uint32())
+      numbers.push_back(number);
+  return numbers;
+}
+
+// A chunk of one sample for each of these stacks, all of one thread.
+SampleBatch batch_of(std::span<const std::vector<StackWord>> tops) {
+  SampleBatch batch;
+  for (const std::vector<StackWord>& words : tops) {
+    RecordedSample given = sample(1024 * (batch.rows().size() + 1), {}, kUser);
+    given.words = words;
+    batch.add(given);
+  }
+  return batch;
+}
+
+constexpr uint32_t kWordsOfBomb = 6000;
+
+// The dumps of a payload of version 2, to be made wrong one at a time: dump 1 has the words
+// {0, 0x400010}, {8, 0x20}, and dump 2 has these 64 bytes further out, and {0, 0x400020}.
+struct Dumps {
+  std::vector<uint32_t> sizes = {2, 1};
+  std::vector<uint32_t> bases = {0, 1};
+  std::vector<uint32_t> shared = {0, 2};
+  std::vector<uint32_t> outermost = {1, 9};
+  std::vector<uint32_t> steps = {1, 2, 16};
+  std::vector<uint32_t> heights = {3};
+  std::vector<int64_t> addresses = {0x400010, 0x10};
+  uint32_t time_shift = 10;
+
+  Result<SampleBatch> decode() const {
+    std::string payload;
+    protozero::pbf_writer out(payload);
+    auto add = [&](uint32_t number, const std::vector<uint32_t>& column) {
+      out.add_packed_uint32(number, column.begin(), column.end());
+    };
+    add(6, sizes);
+    add(42, bases);
+    add(43, shared);
+    add(44, outermost);
+    add(45, steps);
+    out.add_packed_sint64(8, addresses.begin(), addresses.end());
+    add(46, heights);
+    out.add_uint32(49, time_shift);
+    std::vector<int64_t> times = {7, 1};
+    out.add_packed_sint64(14, times.begin(), times.end());
+    for (uint32_t column : {15U, 16U, 17U})
+      add(column, {1, 1});
+    add(21, {1, 2});
+    add(20, {0, 0});
+    return SampleBatch::decode(as_bytes(payload));
+  }
+  std::string error() const { return problem_of(decode()); }
+};
+
+}  // namespace
+
+TEST_CASE("samples: stacks of a thread share their outer words") {
+  const std::vector<std::vector<StackWord>> tops = {
+      words_at(0, 0x4a1d00), words_at(64, 0x4a1d08), words_at(8, 0x4a1d00),
+      words_at(8, 0x4a1d10)};
+  SampleBatch batch = batch_of(tops);
+  std::string payload = batch.encode();
+  CHECK(numbers_of(payload, 6) == std::vector<uint32_t>{5, 1, 1, 1});
+  CHECK(numbers_of(payload, 42) == std::vector<uint32_t>{0, 1, 1, 1});
+  CHECK(numbers_of(payload, 43) == std::vector<uint32_t>{0, 4, 4, 4});
+  auto decoded = SampleBatch::decode(as_bytes(payload));
+  REQUIRE(decoded);
+  CHECK(same_samples(batch, *decoded));
+  CHECK(decoded->encode() == payload);
+}
+
+TEST_CASE("samples: words that only look alike are not shared") {
+  std::vector<std::vector<StackWord>> tops(2, words_at(0, 0x4a1d00));
+  SUBCASE("an outermost word of another value") {
+    tops[1].back().value = 0x400000;
+  }
+  SUBCASE("a place that is another") {
+    tops[1][2].value += 8;
+  }
+  SUBCASE("a place that would be too far away") {
+    tops[0][2].value = kMaxTopSize;
+    tops[1] = words_at(8, 0x4a1d00);
+    tops[1][2].value = kMaxTopSize;
+  }
+  SUBCASE("a place of a number that is an address elsewhere") {
+    tops[1][1].value = 0x20;
+  }
+  SUBCASE("a word that is missing") {
+    tops[1].erase(tops[1].begin() + 3);
+  }
+  SUBCASE("registers and words below the outermost") {
+    tops[1].push_back({kMaxWordOffset + 8, 0x4a1c00});
+    tops[1].push_back({kMaxWordOffset + 16, StackWord::kNumber + 5});
+  }
+  SUBCASE("none but registers") {
+    tops[1] = {{kMaxWordOffset + 8, 0x4a1c00}};
+  }
+  SampleBatch batch = batch_of(tops);
+  auto decoded = SampleBatch::decode(as_bytes(batch.encode()));
+  REQUIRE(decoded);
+  CHECK(decoded->problem().empty());
+  CHECK(same_samples(batch, *decoded));
+}
+
+TEST_CASE("samples: times are kept without their lower bits that are 0") {
+  for (uint64_t unit : {1, 2, 1000, 1024}) {
+    CAPTURE(unit);
+    SampleBatch batch;
+    for (uint64_t time : {uint64_t{5}, uint64_t{3}, uint64_t{1} << 50})
+      batch.add(sample(unit * time, {}, kUser));
+    auto decoded = SampleBatch::decode(as_bytes(batch.encode()));
+    REQUIRE(decoded);
+    CHECK(same_samples(batch, *decoded));
+  }
+}
+
+TEST_CASE("samples: dumps with a base mean what the format says") {
+  auto batch = Dumps{}.decode();
+  REQUIRE(batch);
+  CHECK(batch->problem().empty());
+  CHECK(batch->rows()[0].time == 7 << 10);
+  CHECK(batch->rows()[1].time == 8 << 10);
+  CHECK(std::ranges::equal(batch->top(1), std::vector<StackWord>{{0, 0x400010}, {8, 0x20}}));
+  CHECK(std::ranges::equal(batch->top(2),
+                           std::vector<StackWord>{{0, 0x400020}, {64, 0x400010}, {72, 0x60}}));
+}
+
+TEST_CASE("samples: a dump whose base is wrong costs the samples that have it") {
+  Dumps dumps;
+  std::string problem = "top 2 with 2 words of another";
+  SUBCASE("no base") {
+    dumps.bases[1] = 0;
+  }
+  SUBCASE("itself") {
+    dumps.bases[1] = 2;
+  }
+  SUBCASE("before the first") {
+    dumps.bases[1] = UINT32_MAX;
+  }
+  SUBCASE("a base of fewer words") {
+    dumps.shared[1] = 3;
+    problem = "top 2 with 3 words of another";
+  }
+  SUBCASE("more words than a dump may have") {
+    dumps.shared[1] = UINT32_MAX;
+    problem = "a top of 4294967296 words, where 6144 are allowed";
+  }
+  SUBCASE("places too far away") {
+    dumps.outermost[1] = (kMaxTopSize + 8) / 8;
+  }
+  SUBCASE("words beyond the last offset") {
+    dumps.outermost[1] = kMaxWordOffset / 8;
+  }
+  SUBCASE("words below the stack pointer") {
+    dumps.steps[2] = 18;
+    problem = "a word at offset 18446744073709551608 of a stack";
+  }
+  SUBCASE("a base that is wrong itself") {
+    dumps.addresses[0] = 8;
+    dumps.addresses[1] = 0x400000;
+    problem = "a word of 0x8 as an address";
+  }
+  CHECK(dumps.error() == problem);
+  auto batch = dumps.decode();
+  REQUIRE(batch);
+  CHECK(batch->left_out() >= 1);
+}
+
+TEST_CASE("samples: columns of dumps that do not fit together cost the chunk") {
+  Dumps dumps;
+  SUBCASE("a base too few") {
+    dumps.bases.pop_back();
+  }
+  SUBCASE("a shared too many") {
+    dumps.shared.push_back(0);
+  }
+  SUBCASE("an outermost too few") {
+    dumps.outermost.pop_back();
+  }
+  SUBCASE("a step too few") {
+    dumps.steps.pop_back();
+  }
+  SUBCASE("a height too many") {
+    dumps.heights.push_back(1);
+  }
+  SUBCASE("times without any bit") {
+    dumps.time_shift = 64;
+  }
+  SUBCASE("a few bytes that stand for gigabytes") {
+    dumps.sizes.assign(1000, 0);
+    dumps.sizes[0] = kWordsOfBomb;
+    dumps.steps.assign(kWordsOfBomb, 0);
+    dumps.addresses.assign(kWordsOfBomb, 0);
+    dumps.addresses[0] = 0x400010;
+    dumps.heights.clear();
+    dumps.bases.assign(1000, 1);
+    dumps.shared.assign(1000, kWordsOfBomb);
+    dumps.bases[0] = dumps.shared[0] = 0;
+    dumps.outermost.assign(1000, 1);
+    CHECK(dumps.error() == "tops of more than 1048576 words");
+  }
+  CHECK_FALSE(dumps.decode());
+}
+
 TEST_CASE("samples: a column in parts is read as one") {
   std::string payload = Columns{}.encode();
   Columns more;
