@@ -71,11 +71,31 @@ std::string_view clone_suffix(std::string_view name) {
   return dot == std::string_view::npos ? std::string_view() : name.substr(dot);
 }
 
-// For D there is only this form, which allocates. Each back reference (Q) can double the text.
+// How many characters of a name in D are read at most, those that back references lead to counted
+// each time. A reference is Q and its distance in base 26, the last digit in lower case; what it
+// leads to ends before it.
+uint64_t steps_of_d(std::string_view name) {
+  std::vector<uint64_t> until = {0};  // of the characters before each
+  for (size_t i = 0; i < name.size(); i++) {
+    uint64_t steps = 1;
+    size_t distance = 0;
+    size_t digit = i + 1;
+    while (digit < name.size() && name[digit] >= 'A' && name[digit] <= 'Z' && distance < i)
+      distance = 26 * distance + static_cast<size_t>(name[digit++] - 'A');
+    if (name[i] == 'Q' && digit < name.size() && name[digit] >= 'a' && name[digit] <= 'z') {
+      distance = 26 * distance + static_cast<size_t>(name[digit] - 'a');
+      steps += distance <= i ? until[i] - until[i - distance] : 0;
+    }
+    constexpr uint64_t kMany = uint64_t{1} << 40;
+    until.push_back(std::min(until.back() + steps, kMany));
+  }
+  return until.back();
+}
+
+// For D there is only this form, which allocates. Each back reference can double the text.
 std::optional<std::string> demangle_d(const std::string& name) {
-  constexpr size_t kMaxNameSize = 512;
-  constexpr ptrdiff_t kMaxReferences = 12;
-  if (name.size() > kMaxNameSize || std::ranges::count(name, 'Q') > kMaxReferences)
+  constexpr uint64_t kMaxSteps = 1'000'000;
+  if (steps_of_d(name) > kMaxSteps)
     return std::nullopt;
   std::unique_ptr<char, decltype(&std::free)> text(dlang_demangle(name.c_str(), DMGL_AUTO),
                                                    &std::free);

@@ -128,10 +128,11 @@ void ImageSymbols::open_dwarf(const elf::Image& image, const std::string& path,
         "parts of its debugging information are in a file that .debug_sup names "
         "(dwz --dwarf-5): none of it is read");
   auto alternate = open_alternate_file(image, debug_path, options);
+  // Functions that are inlined are told there: without it their lines would be their callers'.
   if (!alternate)
-    add_problem(alternate.error().message());
-  else
-    alternate_file_ = *std::move(alternate);
+    return add_problem(alternate.error().message() +
+                       ": none of its debugging information is read");
+  alternate_file_ = *std::move(alternate);
   // Skeletons have their addresses there. Go's linker splits nothing off.
   bool may_be_split = image.find_section(".debug_addr") || image.find_section(".zdebug_addr");
   if (may_be_split && !go_module())

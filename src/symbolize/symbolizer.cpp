@@ -404,6 +404,24 @@ RecordedFile open_recorded(const RecordedImage& image, const DebugFileOptions& o
 
 namespace {
 
+// The file of an image, at its path or in a store. By an id only: the profile has no size and time
+// to compare, and a file at the path may be of another build. Null if there is none.
+std::shared_ptr<Binary> find_by_id(const RecordedImage& image, const DebugFileOptions& files) {
+  UniqueFd found = find_file(image.path, files.symfs);
+  auto file = found ? MappedFile::open(found) : Error("not found");
+  auto binary = file ? Binary::open(*std::move(file)) : std::move(file).error();
+  if (binary) {
+    elf::BuildIds ids = elf::build_ids((*binary)->image());
+    if (image.gnu_build_id.empty() ? image.go_build_id == ids.go
+                                   : image.gnu_build_id == ids.gnu)
+      return *std::move(binary);
+  }
+  auto stored = open_stored_file(
+      elf::store_id({.gnu = image.gnu_build_id, .go = image.go_build_id, .package = {}}),
+      files);
+  return stored && *stored ? (*stored)->binary : nullptr;
+}
+
 // Finds what a recording would have noted of a file of this build. `problem` says why it
 // cannot.
 void identify(RecordedImage& image, const DebugFileOptions& files) {
@@ -411,28 +429,17 @@ void identify(RecordedImage& image, const DebugFileOptions& files) {
     image.problem = "the profile has no build id of it";
     return;
   }
-  UniqueFd found = find_file(image.path, files.symfs);
-  if (!found)
-    return;
-  auto file = MappedFile::open(found);
-  if (!file)
-    return;
-  auto now = elf::parse((*file)->bytes());
-  if (!now)
-    return;
-  // By an id only: the profile has no size and time to compare, and a file at the path may be
-  // of another build. One that is not the same is as good as none.
-  elf::BuildIds ids = elf::build_ids(*now);
-  bool is_same =
-      image.gnu_build_id.empty() ? image.go_build_id == ids.go : image.gnu_build_id == ids.gnu;
-  if (!is_same)
+  std::shared_ptr<Binary> binary = find_by_id(image, files);
+  if (!binary)
     return;
   // From here on the image is as if it had been recorded, so that the same code names it.
+  const elf::Image& now = binary->image();
+  elf::BuildIds ids = elf::build_ids(now);
   image.gnu_build_id = ids.gnu;
   image.go_build_id = ids.go;
-  image.size = (*file)->bytes().size();
-  image.mtime_ns = (*file)->mtime_ns();
-  for (const elf::Segment& segment : now->segments)
+  image.size = now.file.size();
+  image.mtime_ns = binary->mtime_ns();
+  for (const elf::Segment& segment : now.segments)
     if (segment.type == PT_LOAD)
       image.segments.push_back({segment.offset, segment.file_size, to_integer(segment.address),
                                 segment.memory_size, segment.flags});

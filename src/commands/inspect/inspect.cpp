@@ -623,18 +623,36 @@ bool has_inlined_calls(const go::Pclntab& table) {
   return false;
 }
 
+uint64_t count_nameless(const go::Pclntab& table) {
+  uint64_t count = 0;
+  for (uint32_t i = 0; i < table.function_count(); i++)
+    if (auto function = table.function(i);
+        function && table.name(function->name_offset).empty())
+      count++;
+  return count;
+}
+
 std::string consequence(const Summary& summary) {
   if (summary.is_relocatable)
     return "nothing: what it is linked into, or the running kernel, has names for its code";
   if (summary.table) {
     std::string_view what =
         summary.table->has_inlined_calls ? ", line and inlined calls" : " and line";
-    return fmt::format(
-        ".gopclntab names every Go function, with file{}{}", what,
-        summary.symtab_count > 0 ? "; .symtab names the rest" : ", stripped or not");
+    std::string_view rest =
+        summary.symtab_count > 0 ? "; .symtab names the rest" : ", stripped or not";
+    if (summary.table->nameless_count > 0)
+      return fmt::format(
+          ".gopclntab names Go functions, but for {} whose names are empty, with "
+          "file{}{}",
+          with_commas(summary.table->nameless_count), what, rest);
+    return fmt::format(".gopclntab names every Go function, with file{}{}", what, rest);
   }
   bool has_dwarf = summary.kind.has_dwarf || summary.has_debug_dwarf;
   bool has_symtab = summary.symtab_count > 0 || summary.debug_symtab_count > 0;
+  if (has_dwarf && !summary.problem.empty())
+    return fmt::format(
+        "debugging information names a part of the code, for there is a problem{}",
+        has_symtab ? "; .symtab names the rest, without files and lines" : "");
   if (has_dwarf && has_symtab)
     return "debugging information names the code it is of, with file, line and inlined calls; "
            ".symtab names the rest";
@@ -737,6 +755,7 @@ Summary summarize(const ImageSymbols& symbols, const std::string& path,
     summary.table = {.magic = module->table.header().magic,
                      .releases = std::string(releases_of(*module)),
                      .function_count = module->table.function_count(),
+                     .nameless_count = count_nameless(module->table),
                      .text = to_integer(module->text),
                      .text_base = go::to_string(module->text_base),
                      .found_by = module->found_by,
