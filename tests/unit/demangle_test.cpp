@@ -35,10 +35,11 @@ TEST_CASE("demangle: Rust of both schemes, and D") {
   CHECK(shown("_RNvNtCs1234_7mycrate3foo3bar") == "mycrate::foo::bar | mycrate::foo::bar");
   CHECK(shown("_D3foo3barFiZv") == "foo.bar | foo.bar(int)");
   CHECK(shown("_D3foo3barFiZv.constprop.0") == "foo.bar | foo.bar(int) [clone .constprop.0]");
-  CHECK(
-      shown("_D3std8typecons__T5TupleTAyaTQeTQhZQr6__ctorMFNaNbNcNiNfQBfQBiQBlZSQCnQCm__TQCgTQ"
-            "CdTQChTQClZQCw")
-          .starts_with("std.typecons.Tuple!(...).Tuple.__ctor | "));
+  std::string tuple = shown(
+      "_D3std8typecons__T5TupleTAyaTQeTQhZQr6__ctorMFNaNbNcNiNfQBfQBiQBlZSQCnQCm__"
+      "TQCgTQCdTQChTQClZQCw");
+  CHECK(tuple.find("Tuple.this(immutable(char)[], immutable(char)[], immutable(char)[])") !=
+        std::string::npos);
   CHECK(shown("_D3foo1S3getMxFZi") == "foo.S.get | foo.S.get() const");
   CHECK(shown("_D3foo3barFiZ3bazMFaZv") == "foo.bar.baz | foo.bar(int).baz(char)");
   CHECK(shown("_D3std4conv__T2toTiZ__TQjTAxaZQqFNaNfQkZi") ==
