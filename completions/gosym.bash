@@ -56,7 +56,7 @@ _gosym() {
   COMPREPLY=()
 
   if [ "$COMP_CWORD" -eq 1 ]; then
-    _gosym_words "record report top diff goroutines heap archive index inspect resolve annotate doctor help -h --help --version --licenses"
+    _gosym_words "record report top diff goroutines heap archive index inspect resolve annotate snapshot doctor help -h --help --version --licenses"
     return
   fi
 
@@ -64,7 +64,7 @@ _gosym() {
     record)
       options="-h --help -p --pid --comm -u --user -a --all -t --tid --cgroup -C --cpu -e --event -c --count
         -f -m -z
-        -F --freq -d --duration --max-size --max-loss -o --output --runs -U --user-only -g -K
+        -F --freq -d --duration --max-size --max-loss -o --output --runs --rotate --keep --last --when --metrics --host-root -U --user-only -g -K
         --kernel-only --no-inherit --call-graph --off-cpu --archive --archive-data --sampler --wall
         -v --verbose -q --quiet"
       ;;
@@ -74,7 +74,7 @@ _gosym() {
         -S --focus
         --ignore -d --module --hide --show --mine --no-kernel --no-inlines --creators --charge-gc --idle --json --md --csv --folded
         --pprof --html --html-source --source --svg --script --firefox --speedscope -f --format -o --output --color --no-pager --pid --tid -c --comm --cgroup --event
-        --label --goid --time --align --side --demangle --debug-dir --symfs --debuginfod --no-debuginfod
+        --label --goid --time --align --since --until --host --service --container --pod --side --demangle --debug-dir --symfs --debuginfod --no-debuginfod
         --wrappers --needs --strict --max-loss -v --verbose -q --quiet"
       ;;
     top)
@@ -90,7 +90,7 @@ _gosym() {
     diff)
       options="-h --help -g --tree --min --percent-limit --depth -s --by --sort --children --top
         --per --confidence --fail-above --event --pid
-        --tid -c --comm --cgroup --label --time --align -S --focus --ignore -d --module --hide
+        --tid -c --comm --cgroup --label --time --align --since --until --host --service --container --pod --spans -S --focus --ignore -d --module --hide
         --show --mine --no-kernel --no-inlines -o --output --json --md --folded --pprof --html --color --no-pager
         --demangle --wrappers --debug-dir --symfs --debuginfod --no-debuginfod --after -v --verbose -q --quiet"
       ;;
@@ -121,9 +121,10 @@ _gosym() {
         -s --by --sort --top --min --percent-limit --depth --fold-recursion -S --focus --ignore --hide --show --json
         --folded --pprof --html --color"
       ;;
+    snapshot) options="-h --help" ;;
     doctor) options="-h --help" ;;
     help)
-      _gosym_words "record report top diff goroutines heap archive index inspect resolve annotate doctor"
+      _gosym_words "record report top diff goroutines heap archive index inspect resolve annotate snapshot doctor"
       return
       ;;
     *) return ;;
@@ -138,6 +139,7 @@ _gosym() {
     diff:--min | diff:--percent-limit | diff:--depth) command=report ;;
     diff:-[cSd] | diff:--top | diff:--event | diff:--pid | diff:--tid | diff:--comm) command=report ;;
     diff:--label | diff:--time | diff:--focus | diff:--ignore | diff:--module | diff:--hide) command=report ;;
+    diff:--since | diff:--until | diff:--host | diff:--service | diff:--container | diff:--pod) command=report ;;
     diff:--show | diff:--color | diff:--demangle | diff:--debug-dir | diff:--symfs) command=report ;;
     heap:-[sS] | heap:--by | heap:--sort | heap:--color | heap:--callers | heap:--callees | heap:--lines) command=report ;;
     heap:--focus | heap:--ignore | heap:--hide | heap:--show | heap:--top | heap:--min) command=report ;;
@@ -171,6 +173,14 @@ _gosym() {
     record:--archive) _gosym_words "auto all none" ;;
     record:--archive-data | archive:--archive-data) _gosym_words "yes no" ;;
     record:--sampler) _gosym_words "auto bpf perf" ;;
+    record:--host-root) _gosym_folders ;;
+    record:--when) ;;
+    record:--metrics) _gosym_files ;;
+    record:--rotate | record:--last) _gosym_words "60s 5m" ;;
+    record:--keep) _gosym_words "24h 7d 10G" ;;
+    diff:--spans) ;;
+    report:--since | report:--until) _gosym_words "-10m -1h" ;;
+    report:--host | report:--service | report:--container | report:--pod) ;;
     record:-d | record:--duration) _gosym_words "10s 30s 1m" ;;
     report:-f | report:--format)
       _gosym_words "text csv md json folded pprof html svg firefox speedscope script"

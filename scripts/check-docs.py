@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-COMMANDS = ["", "record", "report", "top", "diff", "goroutines", "heap", "archive", "index", "inspect", "resolve", "annotate", "doctor"]
+COMMANDS = ["", "record", "report", "top", "diff", "goroutines", "heap", "archive", "index", "inspect", "resolve", "annotate", "snapshot", "doctor"]
 OPTION = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]*")
 
 

@@ -25,7 +25,7 @@ SEES = {  # layer, a directory of src/: those it may include besides itself
     "perf_data": "base model elf raw images record",
     "goroutine": "base model elf go proc record",
     "heap": "base model elf go proc",
-    "live": "base model proc profile raw images symbolize record",
+    "live": "base model elf proc profile raw images symbolize record",
     "view": "base model profile",
     "page": "base model profile view",
     "output": "base model profile view page",

@@ -83,7 +83,8 @@ int main(int argc, char** argv) {
       .commands = {gosym::make_record(), gosym::make_report(), gosym::make_top(),
                    gosym::make_diff(), gosym::make_goroutines(), gosym::make_heap(),
                    gosym::make_archive(), gosym::make_index(), gosym::make_inspect(),
-                   gosym::make_resolve(), gosym::make_annotate(), gosym::make_doctor()},
+                   gosym::make_resolve(), gosym::make_annotate(), gosym::make_snapshot(),
+                   gosym::make_doctor()},
       .foreign_commands = gosym::words_for_commands(),
   };
   auto [command, usage] = gosym::parse_command_line(program, argc, argv);

@@ -1,3 +1,5 @@
+#include <fcntl.h>
+
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -9,7 +11,9 @@
 #include "commands/command.h"
 #include "commands/debug_options.h"
 #include "commands/record_options.h"
+#include "commands/recordings.h"
 #include "confine/parser.h"
+#include "elf/image.h"
 #include "raw/reader.h"
 #include "raw/writer.h"
 #include "record/files/archive.h"
@@ -37,6 +41,12 @@ bool has_debug_file(const RecordedImage& image, const DebugFileOptions& where,
   return found && *found;
 }
 
+// Files that the recording has itself are copies in memory, unlike those of a store beside it.
+bool is_in_recording(const HeldFiles& held, ImageId id) {
+  auto found = held.find(id);
+  return found != held.end() && fcntl(found->second.get(), F_GET_SEALS) >= 0;
+}
+
 // Files that a report asks for names or callers.
 struct AskedFiles {
   std::vector<RecordedImage> missing;  // that the recording does not have
@@ -53,16 +63,35 @@ Result<AskedFiles> asked_files(raw::Recording& recording, const DebugFileOptions
     if (image.kind != ProfileImage::Kind::kFile)
       continue;
     files.with_debug_file += has_debug_file(image.file, where, cache.held);
-    if (!cache.held.contains(image.file.id))
+    if (!is_in_recording(cache.held, image.file.id))
       files.missing.push_back(std::move(image.file));
   }
   return files;
 }
 
+// What a store beside the recording keeps of the file; none: nothing.
+UniqueFd find_stored_file(const RecordedImage& image, const std::vector<std::string>& stores) {
+  constexpr size_t kShortestId = 2;
+  std::string id =
+      elf::store_id({.gnu = image.gnu_build_id, .go = image.go_build_id, .package = {}});
+  for (const std::string& store : stores)
+    if (UniqueFd found =
+            id.size() < kShortestId ? UniqueFd() : find_file(store_path(store, id)))
+      return found;
+  return {};
+}
+
 // The file of an image, if it is the one that was recorded.
-Result<ImagePieces> open_pieces(const RecordedImage& image, const ArchiveOptions& options) {
+Result<ImagePieces> open_pieces(const RecordedImage& image, const ArchiveOptions& options,
+                                const std::vector<std::string>& stores) {
   UniqueFd found = find_file(image.path, options.symfs);
   RecordedBinary binary = check_recorded_binary(image, found);
+  if (UniqueFd stored = binary.binary ? UniqueFd() : find_stored_file(image, stores)) {
+    if (auto kept = check_recorded_binary(image, stored, /*is_held=*/true); kept.binary) {
+      binary = std::move(kept);
+      found = std::move(stored);
+    }
+  }
   if (!binary.binary)
     return Error(binary.problem);
   auto file = open_found(found);
@@ -81,8 +110,8 @@ void tell_debug_files(size_t count) {
 
 // Why the file is not in the recording now; empty if it is.
 Result<std::string> archive(const RecordedImage& image, const ArchiveOptions& options,
-                            raw::Writer& writer) {
-  auto pieces = open_pieces(image, options);
+                            const std::vector<std::string>& stores, raw::Writer& writer) {
+  auto pieces = open_pieces(image, options, stores);
   if (!pieces)
     return pieces.error().message();
   while (auto piece = pieces->next()) {
@@ -99,11 +128,15 @@ Result<int> run_archive(const ArchiveOptions& options) {
     return Error("cannot add files to a stream: name a recording")
         .with_hint("see 'gosym archive --help'")
         .with_exit_status(kUsage);
+  DebugFileOptions where;
+  where.symfs = options.symfs;
+  where.stores = stores_beside({options.recording});
+  std::vector<std::string> roots = where.stores;
+  roots.push_back(options.symfs);
   // The recording is named as output, too: the opener opens it for appending, when all has been
   // parsed.
-  auto confined = become_parser({.inputs = {options.recording},
-                                 .roots = {options.symfs},
-                                 .outputs = {options.recording}});
+  auto confined = become_parser(
+      {.inputs = {options.recording}, .roots = roots, .outputs = {options.recording}});
   if (!confined)
     return std::move(confined).error();
   auto recording = raw::read(options.recording);
@@ -111,8 +144,6 @@ Result<int> run_archive(const ArchiveOptions& options) {
     return std::move(recording).error();
   if (recording->damaged_bytes > 0 && !options.is_quiet)
     print(stderr, "gosym: warning: '{}': damaged or cut short\n", options.recording);
-  DebugFileOptions where;
-  where.symfs = options.symfs;
   auto files = asked_files(*recording, where);
   if (!files)
     return std::move(files).error().context(fmt::format("'{}'", options.recording));
@@ -132,7 +163,7 @@ Result<int> run_archive(const ArchiveOptions& options) {
 
   size_t count = 0;
   for (const RecordedImage& file : files->missing) {
-    auto problem = archive(file, options, **writer);
+    auto problem = archive(file, options, where.stores, **writer);
     if (!problem)
       return std::move(problem).error();
     count += problem->empty();

@@ -201,6 +201,7 @@ private:
     files.symfs = files_.symfs;
     // Local files only: a server is asked in the second look.
     files.debug_dirs = files_.debug_dirs;
+    files.stores = files_.stores;
     return load_profile(options, *find_format("text"), files);
   }
 

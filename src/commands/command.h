@@ -18,6 +18,7 @@ Command make_inspect();
 Command make_index();
 Command make_resolve();
 Command make_annotate();
+Command make_snapshot();
 Command make_doctor();
 
 }  // namespace gosym

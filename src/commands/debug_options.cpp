@@ -133,6 +133,7 @@ Result<DebugFileOptions> find_files_of_profile(const DebugOptions& options, std:
 std::vector<std::string> roots_of(const DebugFileOptions& files) {
   std::vector<std::string> roots = files.debug_dirs;
   roots.push_back(files.symfs);
+  roots.insert(roots.end(), files.stores.begin(), files.stores.end());
   return roots;
 }
 

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <optional>
+#include <utility>
 
+#include "base/clock.h"
 #include "base/exit_status.h"
 #include "base/text.h"
 #include "commands/command.h"
@@ -31,7 +34,9 @@ struct DiffOptions {
   std::string per = {};  // empty: share, and run where amounts are counts
   std::string confidence = "95";
   std::string fail_above = {};  // percent; empty: no change fails
-  bool is_page = false;         // one file has both sides
+  std::string spans = {};
+  std::optional<std::pair<Span, Span>> both_spans = {};  // of the same recordings
+  bool is_page = false;                                  // one file has both sides
 };
 
 // One event is compared, and its functions are called as people call them.
@@ -67,10 +72,34 @@ Error wrong_usage(std::string message) {
       .with_exit_status(kUsage);
 }
 
+// "14:00..14:10,14:20..14:30"
+std::optional<std::pair<Span, Span>> parse_spans(std::string_view text, uint64_t now) {
+  std::vector<std::string_view> sides = split(text, ',');
+  if (sides.size() != 2)
+    return {};
+  auto before = parse_span(sides[0], now);
+  auto after = parse_span(sides[1], now);
+  return before && after ? std::optional(std::pair(*before, *after)) : std::nullopt;
+}
+
+std::string check_spans(const std::string& text) {
+  if (parse_spans(text, clock_ns(CLOCK_REALTIME)))
+    return {};
+  return fmt::format("'{}' is not two spans of time such as 14:00..14:10,14:20..14:30",
+                     printable(text));
+}
+
 // Files before "--" are BEFORE, and those behind it AFTER; without it there are two, or a page
 // that compares two sides, which is both.
 Result<> split_inputs(DiffOptions& options) {
   std::vector<std::string>& before = options.report.inputs;
+  if (!options.spans.empty()) {
+    options.both_spans = parse_spans(options.spans, clock_ns(CLOCK_REALTIME));
+    if (!options.after.empty() || before.empty())
+      return wrong_usage("--spans is of one side: the same recordings are both");
+    options.after = before;
+    return Ok{};
+  }
   if (options.after.empty() && before.size() == 1) {
     options.is_page = true;
     options.after = before;
@@ -110,6 +139,18 @@ Result<> check_by(const DiffOptions& options) {
   return Ok{};
 }
 
+// The files of a span are parts of one run: what they vary by is not how runs vary.
+void join_recordings(Profile& profile) {
+  ProfiledRecording& all = profile.recordings.front();
+  for (const ProfiledRecording& one : profile.recordings) {
+    uint64_t offset = one.start_realtime_ns - all.start_realtime_ns;
+    all.duration_ns = std::max(all.duration_ns, offset + one.duration_ns);
+  }
+  profile.recordings.resize(1);
+  for (SampleCount& sample : profile.samples)
+    sample.recording = 0;
+}
+
 // Files that cannot be used are told apart from a change that was found.
 Result<LoadedProfile> load_side(const DiffOptions& options,
                                 const std::vector<std::string>& inputs, Side which,
@@ -118,10 +159,15 @@ Result<LoadedProfile> load_side(const DiffOptions& options,
   if (options.is_page)
     side.side = which;
   side.inputs = inputs;
+  if (options.both_spans)
+    side.recordings.span =
+        which == Side::kBefore ? options.both_spans->first : options.both_spans->second;
   side.is_compared = true;
   Format format = kComparedFormat;
   format.is_for_tools = side.format == "pprof";
   auto loaded = load_profile(side, format, files);
+  if (loaded && options.both_spans)
+    join_recordings(loaded->profile);
   if (loaded)
     return loaded;
   Error error = std::move(loaded).error();
@@ -259,6 +305,8 @@ Result<int> run_diff(DiffOptions& options) {
     return std::move(checked).error();
   ReportOptions& report = options.report;
   report.filter.time = *parse_time_range(report.time);
+  if (auto understood = understand_times(report); !understood)
+    return std::move(understood).error();
   // Paths, debug files and the running kernel are found while the process may still look for
   // them; it parses in a child that may not.
   auto files = find_files_of_profile(report.debug, report.is_quiet ? nullptr : stderr);
@@ -266,6 +314,7 @@ Result<int> run_diff(DiffOptions& options) {
     return std::move(files).error();
   std::vector<std::string> inputs = report.inputs;
   inputs.insert(inputs.end(), options.after.begin(), options.after.end());
+  files->stores = stores_beside(inputs);
   auto confined =
       become_parser({.inputs = inputs, .roots = roots_of(*files), .outputs = {report.output}},
                     pager_command());
@@ -282,8 +331,8 @@ Result<int> run_diff(DiffOptions& options) {
   if (auto checked = check_comparable(before->profile, after->profile, compared.per); !checked)
     return std::move(checked).error();
 
-  const ComparedProfile sides[] = {{before->profile, report.filter.time},
-                                   {after->profile, report.filter.time}};
+  const ComparedProfile sides[] = {{before->profile, before->time},
+                                   {after->profile, after->time}};
   Difference found = compare(sides[0], sides[1], compared, report.view);
   bool is_of_stacks =
       report.format == "folded" || report.format == "pprof" || report.format == "html";
@@ -395,6 +444,13 @@ std::vector<OptionGroup> diff_options(DiffOptions& options) {
          .help = "The second side; the same as --",
          .set = into(options.after),
          .values = Values::kFiles},
+        {.names = "--spans",
+         .value = "A..B,C..D",
+         .help = "Compare two spans of time of the same recordings, such as of a directory: "
+                 "14:00..14:10,14:20..14:30",
+         .set = into(options.spans),
+         .check = check_spans,
+         .excludes = {"--time", "--since", "--until", "--after"}},
         {.names = "-v,--verbose",
          .help = "Tell how it was compared, and how sure that is",
          .set = into(report.view.is_verbose),
@@ -418,6 +474,7 @@ Command make_diff() {
               "  gosym diff a1.raw a2.raw -- b1.raw b2.raw\n"
               "  gosym diff --by package --children before.raw after.raw\n"
               "  gosym diff --tree old/ new/               where in the call tree it is\n"
+              "  gosym diff /var/lib/gosym --spans 14:00..14:10,14:20..14:30\n"
               "  gosym diff --fail-above 5 --confidence 99 --md old/ new/\n"
               "  gosym diff --html diff.html before.raw after.raw\n"
               "  gosym diff diff.html                      the same comparison, of the page\n"

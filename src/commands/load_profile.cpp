@@ -1,6 +1,5 @@
 #include "commands/load_profile.h"
 
-#include <dirent.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -245,6 +244,20 @@ Result<NamedProfile> profile_of(std::vector<NamedRecording>& recordings, const W
   return named;
 }
 
+// The span of time, which is of clocks, becomes one that counts from the first recording.
+Filter filter_with_span(const ReportOptions& options,
+                        const std::vector<NamedRecording>& recordings) {
+  Filter filter = options.filter;
+  const Span& span = options.recordings.span;
+  if (span == Span() || recordings.empty())
+    return filter;
+  uint64_t begin = raw::start_realtime_ns(recordings.front().recording);
+  filter.time.begin = span.since - std::min(span.since, begin);
+  if (span.until != UINT64_MAX)
+    filter.time.end = span.until - std::min(span.until, begin);
+  return filter;
+}
+
 // From the begin of the first to the end of the last.
 uint64_t duration_of(const std::vector<NamedRecording>& recordings, bool is_aligned) {
   std::vector<uint64_t> begins = begins_of(recordings, is_aligned);
@@ -458,7 +471,8 @@ GroupBy group_by_for_browser(uint64_t duration) {
 
 Result<LoadedProfile> load_profile(const ReportOptions& options, const Format& format,
                                    const DebugFileOptions& files) {
-  auto inputs = read_inputs(options.inputs, options.event, files, options.side);
+  auto inputs =
+      read_inputs(options.inputs, options.recordings, options.event, files, options.side);
   if (!inputs)
     return std::move(inputs).error();
   auto& recordings = inputs->recordings;
@@ -471,7 +485,7 @@ Result<LoadedProfile> load_profile(const ReportOptions& options, const Format& f
   if (!event)
     return std::move(event).error();
 
-  Wanted wanted = {.filter = options.filter,
+  Wanted wanted = {.filter = filter_with_span(options, recordings),
                    .group_by = {},
                    .names = name_forms(options, format),
                    .event = *event,
@@ -510,7 +524,7 @@ Result<LoadedProfile> load_profile(const ReportOptions& options, const Format& f
   if (profile.samples.empty())
     return no_samples(options, recordings, profile);
   return LoadedProfile{std::move(recordings), std::move(profile), std::move(symbols),
-                       std::move(held), share};
+                       std::move(held),       wanted.filter.time, share};
 }
 
 namespace {
@@ -571,14 +585,8 @@ uint64_t written_at(const std::string& path) {
   return is_file ? static_cast<uint64_t>(mtime_ns(status)) : 0;
 }
 
-// perf record --threads writes a directory: "data", which has what the other files share, and
-// those, with numbers.
+// What perf record --threads writes has several files, with numbers.
 constexpr std::string_view kFileOfDirectory = "/data";
-
-bool is_perf_directory(const std::string& directory) {
-  return written_at(directory + std::string(kFileOfDirectory)) != 0 &&
-         written_at(directory + std::string(kFileOfDirectory) + ".0") != 0;
-}
 
 perf_data::Inputs beside(const std::string& path) {
   perf_data::Inputs files;
@@ -645,54 +653,10 @@ Result<> read_one(const std::string& path, std::optional<Side> side,
   return Ok{};
 }
 
-// Regular files, sorted by name: a FIFO that somebody put there would hold us for good.
-Result<std::vector<std::string>> recordings_in(const std::string& directory) {
-  std::unique_ptr<DIR, int (*)(DIR*)> open(opendir(directory.c_str()), closedir);
-  if (!open)
-    return system_error(fmt::format("'{}'", printable(directory)), errno);
-  std::vector<std::string> paths;
-  while (const dirent* entry = readdir(open.get())) {
-    std::string_view name = entry->d_name;
-    struct stat status {};
-    if (name.ends_with(".raw") && !name.starts_with('.') &&
-        fstatat(dirfd(open.get()), entry->d_name, &status, 0) == 0 && S_ISREG(status.st_mode))
-      paths.push_back(directory + (directory.ends_with('/') ? "" : "/") + entry->d_name);
-  }
-  if (paths.empty())
-    return errorf("'{}': no recordings (*.raw) in this directory", printable(directory))
-        .with_exit_status(kNoTarget);
-  std::ranges::sort(paths);
-  return paths;
-}
-
-Result<std::vector<std::string>> files_of(const std::vector<std::string>& inputs) {
-  std::vector<std::string> files;
-  for (const std::string& input : inputs) {
-    struct stat status {};
-    bool is_directory = stat(input.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
-    if (!is_directory) {
-      files.push_back(input);
-      continue;
-    }
-    if (is_perf_directory(input)) {
-      files.push_back(input + std::string(kFileOfDirectory));
-      continue;
-    }
-    auto inside = recordings_in(input);
-    if (!inside)
-      return std::move(inside).error();
-    std::ranges::move(*inside, std::back_inserter(files));
-  }
-  if (files.size() > kMaxRecordings)
-    return errorf("{} recordings: more than {} at once", files.size(), kMaxRecordings)
-        .with_exit_status(kUsage);
-  return files;
-}
-
 // Samples of a file that is named twice would count twice.
-Result<> check_distinct(const std::vector<std::string>& files) {
+Result<> check_distinct(const std::vector<FoundRecording>& files) {
   std::set<std::pair<dev_t, ino_t>> seen;
-  for (const std::string& file : files) {
+  for (const auto& [file, was_listed] : files) {
     struct stat status {};
     if (file != "-" && stat(file.c_str(), &status) != 0)
       continue;
@@ -771,21 +735,67 @@ uint64_t Inputs::memory_left() const {
   return budget - std::min(budget, memory);
 }
 
-Result<Inputs> read_inputs(const std::vector<std::string>& inputs, const std::string& event,
-                           const DebugFileOptions& where, std::optional<Side> side) {
-  auto files = files_of(inputs);
+namespace {
+
+// The files, as far as there may be so many at once.
+Result<std::vector<FoundRecording>> files_of(const std::vector<std::string>& inputs,
+                                             const WantedRecordings& wanted) {
+  auto files = find_recordings(inputs, wanted);
   if (!files)
-    return std::move(files).error();
+    return files;
+  if (files->size() > kMaxRecordings)
+    return errorf("{} recordings: more than {} at once", files->size(), kMaxRecordings)
+        .with_exit_status(kUsage);
   if (auto checked = check_distinct(*files); !checked)
     return std::move(checked).error();
+  return files;
+}
+
+// Whoever keeps a directory in order may be faster than we are.
+bool was_removed(const FoundRecording& file) {
+  return file.was_listed && access(file.path.c_str(), F_OK) != 0 && errno == ENOENT;
+}
+
+// Leaves those of the time and the hosts that are wanted, by what they say themselves.
+Result<> keep_wanted(const WantedRecordings& wanted, Inputs& inputs) {
+  if (wanted == WantedRecordings())
+    return Ok{};
+  if (!inputs.profiles.empty())
+    return errorf("--since, --until and --host are for recordings: '{}' is {}",
+                  printable(inputs.profiles.front().name),
+                  to_string(inputs.profiles.front().kind))
+        .with_exit_status(kUsage);
+  auto is_wanted = [&](const NamedRecording& one) {
+    uint64_t begin = raw::start_realtime_ns(one.recording);
+    return wanted.is_host(one.recording.info.host) &&
+           wanted.span.overlaps(begin, begin + raw::duration_ns(one.recording));
+  };
+  size_t count = inputs.recordings.size();
+  std::erase_if(inputs.recordings, [&](const NamedRecording& one) { return !is_wanted(one); });
+  if (!inputs.recordings.empty())
+    return Ok{};
+  return errorf("none of {} is of that time and host", count_text(count, "recording"))
+      .with_exit_status(kNoTarget);
+}
+
+}  // namespace
+
+Result<Inputs> read_inputs(const std::vector<std::string>& inputs,
+                           const WantedRecordings& wanted, const std::string& event,
+                           const DebugFileOptions& where, std::optional<Side> side) {
+  auto files = files_of(inputs, wanted);
+  if (!files)
+    return std::move(files).error();
   Inputs result;
-  for (const std::string& file : *files) {
-    if (auto added = read_one(file, side, where, result); !added)
+  for (const FoundRecording& file : *files) {
+    if (auto added = read_one(file.path, side, where, result); !added && !was_removed(file))
       return std::move(added).error().context(
-          file == "-" ? "standard input" : fmt::format("'{}'", printable(file)));
+          file.path == "-" ? "standard input" : fmt::format("'{}'", printable(file.path)));
     if (!result.recordings.empty() && !result.profiles.empty())
       return mixed_kinds(result);
   }
+  if (auto kept = keep_wanted(wanted, result); !kept)
+    return std::move(kept).error();
   std::ranges::stable_sort(result.recordings, {}, [](const NamedRecording& one) {
     return raw::start_realtime_ns(one.recording);
   });

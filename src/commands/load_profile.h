@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "commands/recordings.h"
 #include "commands/report_options.h"
 #include "exchange/input_kind.h"
 #include "images/debug_file.h"
@@ -42,13 +43,14 @@ struct Inputs {
   uint64_t memory_left() const;
 };
 
-// Reads recordings and files of perf, and of directories all files "*.raw" in them, or files of
-// profiles (exchange/input_kind.h). The one that began first comes first. Hosts of one name on
+// Reads recordings and files of perf, and of directories all files "*.raw" in them, as far as
+// they are wanted (recordings.h), or files of profiles (exchange/input_kind.h). The one that began first comes first. Hosts of one name on
 // several machines get names of their own. Fails, too, if a file is named twice, or a copy of
 // it, if recordings are mixed with others, or if the event, or with an empty name any event,
 // was not sampled at the same rate in all of them: its samples could not be added up. Of pages
 // that compare one `side` is read; an error if others are asked for it.
-Result<Inputs> read_inputs(const std::vector<std::string>& inputs, const std::string& event,
+Result<Inputs> read_inputs(const std::vector<std::string>& inputs,
+                           const WantedRecordings& wanted, const std::string& event,
                            const DebugFileOptions& where, std::optional<Side> side = {});
 
 // True for what a recording begins with, of gosym or of perf.
@@ -62,7 +64,8 @@ struct LoadedProfile {
   std::vector<NamedRecording> recordings;
   Profile profile;
   SymbolizerReport symbols;
-  HeldFiles held;  // files that the recordings have kept
+  HeldFiles held;       // files that the recordings have kept
+  TimeRange time = {};  // that was chosen, from the begin of the first
   // Share of the samples that was read, by size: less than 1 if not all were to be read
   // (most_samples).
   double share = 1;

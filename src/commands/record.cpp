@@ -19,13 +19,15 @@
 #include "commands/command.h"
 #include "commands/foreign_words.h"
 #include "commands/option_checks.h"
+#include "commands/record_health.h"
 #include "commands/record_options.h"
+#include "commands/record_output.h"
 #include "goroutine/wall_sampler.h"
 #include "proc/cgroups.h"
 #include "raw/messages.h"
+#include "record/files/file_helper.h"
 #include "record/helper_process.h"
 #include "record/recorder.h"
-#include "record/remover.h"
 #include "record/rights.h"
 #include "record/target.h"
 #include "record/watch.h"
@@ -59,7 +61,8 @@ private:
   uint64_t shown_seconds_ = 0;
 };
 
-Result<Stop> record_until_stopped(Recorder& recorder, Watch& watch,
+Result<Stop> record_until_stopped(Recorder& recorder, RecordOutput& output,
+                                  RecordHealth& health, Watch& watch,
                                   const RecordOptions& options) {
   Progress progress(options);
   while (true) {
@@ -68,26 +71,19 @@ Result<Stop> record_until_stopped(Recorder& recorder, Watch& watch,
     if (auto collected = recorder.collect(); !collected)
       return std::move(collected).error();
     progress.show(recorder);
+    if (auto gone_on = output.step(recorder, watch.take_request()); !gone_on)
+      return std::move(gone_on).error();
+    health.step(recorder, output.file_count());
     if (!stop)
       continue;
+    health.tell_end(recorder, output.file_count());
     progress.erase();
     return *stop;
   }
 }
 
-// "1.2 MiB -> cpu.raw"
-std::string whereabouts(const Recorder::Summary& summary, const RecordOptions& options,
-                        raw::Withdrawn withdrawn) {
-  std::string name = options.output == "-" ? "standard output" : printable(options.output);
-  if (withdrawn == raw::Withdrawn::kNot)
-    return fmt::format("{} -> {}", human_size(summary.file_size), name);
-  return withdrawn == raw::Withdrawn::kRemoved
-             ? fmt::format("{} is not kept", name)
-             : fmt::format("not kept: {} is the recording before again", name);
-}
-
 void print_summary(const Recorder::Summary& summary, const RecordOptions& options,
-                   raw::Withdrawn withdrawn) {
+                   const std::string& whereabouts) {
   if (options.is_quiet)
     return;
   print(stderr, "recorded {} of {} {} in {:.1f} s, {} lost{}, {}\n",
@@ -97,10 +93,11 @@ void print_summary(const Recorder::Summary& summary, const RecordOptions& option
         summary.skipped_percent == 0
             ? ""
             : fmt::format(", {} skipped", with_commas(summary.skipped)),
-        whereabouts(summary, options, withdrawn));
+        whereabouts);
   if (summary.archived > 0)
-    print(stderr, "archived {} {} in it{}\n", summary.archived,
+    print(stderr, "archived {} {} in {}{}\n", summary.archived,
           summary.archived == 1 ? "file" : "files",
+          options.rotate.empty() && options.last.empty() ? "it" : "the directory",
           options.archive == "all" ? "; debug files that lie apart are not kept" : "");
   if (summary.samples > 0 && options.output != "-" && !options.runs)
     print(stderr, "next: gosym report{}{}\n", options.output == kDefaultOutput ? "" : " ",
@@ -135,6 +132,9 @@ Result<int> record(const RecordOptions& options) {
   auto plan = make_plan(options);
   if (!plan)
     return std::move(plan).error();
+  auto output = RecordOutput::prepare(options, *plan);
+  if (!output)
+    return std::move(output).error();
   auto targets = open_targets(options, plan->sampler.scope);
   if (!targets)
     return std::move(targets).error();
@@ -148,19 +148,19 @@ Result<int> record(const RecordOptions& options) {
     return std::move(sampler).error();
   RecordingInfo info = info_of(plan->sampler, **sampler);
   HeldSignals held;
-  auto writer = raw::Writer::create(options.output, info);
-  if (!writer)
-    return std::move(writer).error();
-  Remover remover;
-  if (auto started = remover.start(options.output, (*writer)->output()); !started)
-    return std::move(started).error();
-  FileSink file(*std::move(writer));
+  if (auto created = output->create(info); !created)
+    return std::move(created).error();
+  RecordHealth health(options);
+  if (auto opened = health.open(); !opened)
+    return std::move(opened).error();
   auto watch = open_watch(std::move(parent), *targets);
   if (!watch)
     return std::move(watch).error();
   held.release();
-  Recorder recorder(plan->sampler, **sampler, file, plan->archive,
+  Recorder recorder(plan->sampler, **sampler, output->sink(), plan->archive,
                     plan->max_size == 0 ? UINT64_MAX : plan->max_size);
+
+  set_host_root(options.host_root ? *options.host_root : find_host_root());
 
   // From here on files of strangers are read: with no rights. The command was made before, and
   // keeps those of the user.
@@ -174,12 +174,13 @@ Result<int> record(const RecordOptions& options) {
   tell_start(**sampler, info, options);
   if (auto begun = start_watch(*watch, *targets, plan->duration_ns); !begun)
     return std::move(begun).error();
+  health.tell_ready();
   HeldCommand* command = targets->command ? &*targets->command : nullptr;
   if (plan->max_size != 0)
     watch->stop_at_size(plan->max_size);
 
   // If recording fails from here on, what was written is kept, and the command not left alone.
-  auto stop = record_until_stopped(recorder, *watch, options);
+  auto stop = record_until_stopped(recorder, *output, health, *watch, options);
   if (!stop)
     return give_up(std::move(stop).error(), command, *watch, options);
   if (auto finished = recorder.finish(); !finished)
@@ -189,8 +190,7 @@ Result<int> record(const RecordOptions& options) {
   tell_stop(*stop, options);
   Recorder::Summary summary = recorder.summary();
   print_warnings(summary, *stop, info, options);
-  print_summary(summary, options,
-                summary.samples == 0 ? remover.remove() : raw::Withdrawn::kNot);
+  print_summary(summary, options, output->finish(summary));
   int status = command ? end_command(*stop, *command, *watch, options) : kSuccess;
   bool has_lost_too_much = loss_percent(recorder.stats()) > plan->max_loss;
   bool is_partial = has_lost_too_much || is_unusable(summary);
@@ -215,6 +215,7 @@ Command make_record() {
           "  gosym record -- ./server --dev       a command, from start to end\n"
           "  gosym record --runs 5 -o old -- ./x.test -test.bench .   each run for itself\n"
           "  gosym record -a -F 999 -d 5s         the whole system, 999 times a second\n"
+          "  gosym record -a -F 19 --rotate 60s --keep 24h -o /var/lib/gosym/   always on\n"
           "  gosym record --cgroup system.slice/nginx.service -d 30s\n"
           "  gosym record -p 4242 -e page-faults -c 1   where each page fault comes from\n"
           "  gosym record -p 4242 -e cpu-clock,page-faults/period=100/   both at once\n"

@@ -1,14 +1,13 @@
 #include "commands/record_options.h"
 
 #include <fmt/chrono.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
 #include <ctime>
 
 #include "base/text.h"
+#include "commands/debug_options.h"
 #include "commands/option_checks.h"
 #include "goroutine/wall_sampler.h"
 #include "proc/process.h"
@@ -307,6 +306,56 @@ Result<> set_scope(const RecordOptions& options, Scope& scope) {
   return Ok{};
 }
 
+// Recordings of less than that would be more of what is known before than of samples.
+constexpr uint64_t kShortestPart = 1'000'000'000;
+
+Result<> set_part(const std::string& text, std::string_view option, uint64_t& part) {
+  if (text.empty())
+    return Ok{};
+  part = parse_duration(text).value_or(0);
+  if (part >= kShortestPart)
+    return Ok{};
+  return usage_error(
+      fmt::format("{}: '{}' is not a time of a second or more, such as 60s or 5m", option,
+                  printable(text)));
+}
+
+Result<> set_retention(const RecordOptions& options, Retention& keep) {
+  if (options.keep.empty())
+    return Ok{};
+  auto parsed = parse_retention(options.keep);
+  if (!parsed)
+    return usage_error(
+        fmt::format("--keep: '{}' is not a time such as 24h or 7d, or a size "
+                    "such as 10G",
+                    printable(options.keep)));
+  keep = *parsed;
+  return Ok{};
+}
+
+// What writes several files into a directory.
+Result<> set_directory(const RecordOptions& options, RecordPlan& plan) {
+  bool has_directory = !options.rotate.empty() || !options.last.empty();
+  if (!options.keep.empty() && !has_directory)
+    return usage_error("--keep is of a directory of recordings: --rotate or --last makes one");
+  if (!options.when.empty() && options.last.empty())
+    return usage_error("--when is of a flight recorder: --last says how much it has");
+  if (has_directory && (!options.has_output || options.output == "-"))
+    return usage_error(fmt::format("{}: into which directory? name it with -o DIR",
+                                   options.last.empty() ? "--rotate" : "--last"));
+  if (auto set = set_part(options.rotate, "--rotate", plan.rotate_ns); !set)
+    return set;
+  if (auto set = set_part(options.last, "--last", plan.last_ns); !set)
+    return set;
+  for (const std::string& text : options.when) {
+    auto trigger = Trigger::open(text);
+    if (!trigger)
+      return std::move(trigger).error().context("--when");
+    plan.when.push_back(*std::move(trigger));
+  }
+  return set_retention(options, plan.keep);
+}
+
 Result<> set_limits(const RecordOptions& options, RecordPlan& plan) {
   if (!options.duration.empty()) {
     plan.duration_ns = parse_duration(options.duration).value_or(0);
@@ -321,7 +370,7 @@ Result<> set_limits(const RecordOptions& options, RecordPlan& plan) {
                                      printable(options.max_size)));
   }
   plan.max_loss = *parse_loss(options.max_loss);
-  return Ok{};
+  return set_directory(options, plan);
 }
 
 }  // namespace
@@ -490,17 +539,6 @@ Option wall_option(RecordOptions& options) {
           .values = Values::kOptional};
 }
 
-// A host may call itself anything.
-std::string host_in_file_name() {
-  utsname system{};
-  uname(&system);
-  std::string name = system.nodename;
-  for (char& c : name)
-    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '.' && c != '-')
-      c = '_';
-  return name;
-}
-
 // The name of an output with %h, %t and %% replaced; none: it has another one.
 std::optional<std::string> output_name(const std::string& text) {
   std::string name;
@@ -565,6 +603,34 @@ OptionGroup output_options(RecordOptions& options) {
               options.has_output = true;
             },
         .check = check_output_name},
+       {.names = "--rotate",
+        .value = "TIME",
+        .help = "Write into the directory that -o names, and begin a new file there after each "
+                "TIME, such as 60s",
+        .set = into(options.rotate),
+        .check = check_given,
+        .excludes = {"--max-size", "--runs", "--last"}},
+       {.names = "--last",
+        .value = "TIME",
+        .help = "Keep the last TIME in memory, such as 60s, and make a file of it in the "
+                "directory that -o names when --when says so, or gosym snapshot",
+        .set = into(options.last),
+        .check = check_given,
+        .excludes = {"--max-size", "--runs"}},
+       {.names = "--when",
+        .value = "WHAT",
+        .help =
+            "What to wait for: cpu>80%, psi.cpu.some>30%, cgroup:PATH.cpu>2, file:PATH; may "
+            "be repeated",
+        .set = into(options.when),
+        .check = check_given,
+        .values = Values::kEach},
+       {.names = "--keep",
+        .value = "HOW-MUCH",
+        .help = "Remove the oldest files of that directory: those older than 24h or 7d, or "
+                "beyond 10G of all, or 7d,10G (default: none)",
+        .set = into(options.keep),
+        .check = check_given},
        {.names = "--runs",
         .value = "N",
         .help = "Run the command N times, and record each into a file of its own of the "
@@ -573,6 +639,18 @@ OptionGroup output_options(RecordOptions& options) {
         .check = check_runs_given},
        archive_option(options),
        archive_data_option(options.archived_data),
+       {.names = "--metrics",
+        .value = "FILE",
+        .help = "Write figures of the recorder into FILE each 15 s, such as "
+                "/var/lib/node_exporter/gosym.prom, for Prometheus",
+        .set = into(options.metrics),
+        .check = check_given},
+       {.names = "--host-root",
+        .value = "DIR",
+        .help = "Files that lie at their paths below DIR are the host's, and not stored "
+                "(default: /proc/1/root where that is another root than ours)",
+        .set = [&options](const std::string& text) { options.host_root = text; },
+        .check = check_directory},
        {.names = "-v,--verbose",
         .help = "Print more detail",
         .set = into(options.is_verbose),

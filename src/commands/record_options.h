@@ -10,7 +10,9 @@
 #include "base/result.h"
 #include "commands/command_line.h"
 #include "record/files/archive.h"
+#include "record/recording_directory.h"
 #include "record/sampler.h"
+#include "record/trigger.h"
 
 namespace gosym {
 
@@ -34,6 +36,12 @@ struct RecordOptions {
   std::string duration;
   std::string max_size;
   std::string max_loss;
+  std::string rotate;  // empty: into one file
+  std::string keep;
+  std::string last;                      // empty: it is no flight recorder
+  std::vector<std::string> when;         // what it waits for
+  std::string metrics;                   // a file; empty: none
+  std::optional<std::string> host_root;  // none: it is looked for
   std::string call_graph = "auto";
   std::string archive = "auto";
   ArchivedData archived_data = ArchivedData::kKept;
@@ -60,10 +68,14 @@ struct RecordOptions {
 
 // RecordOptions, parsed.
 struct RecordPlan {
-  SamplerOptions sampler;       // its scope is without the processes of a command
-  uint64_t duration_ns = 0;     // 0: no limit
-  uint64_t max_size = 0;        // likewise
-  double max_loss = 100;        // percent of the samples
+  SamplerOptions sampler;    // its scope is without the processes of a command
+  uint64_t duration_ns = 0;  // 0: no limit
+  uint64_t max_size = 0;     // likewise
+  double max_loss = 100;     // percent of the samples
+  uint64_t rotate_ns = 0;    // 0: into one file
+  uint64_t last_ns = 0;      // of a flight recorder; 0: it is none
+  std::vector<Trigger> when;
+  Retention keep;               // of a directory
   uint64_t wall_frequency = 0;  // looks a second at goroutines; 0: none
   bool is_wall_only = false;    // nothing else is sampled
   ArchiveChoice archive;

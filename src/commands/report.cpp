@@ -209,6 +209,7 @@ Result<int> run_report(ReportOptions& options) {
     tell_unknown_terminal();
   if (opens_browser)
     choose_character_set();
+  files->stores = stores_beside(options.inputs);
   std::vector<std::string> inputs = options.inputs;
   if (!options.source_directory.empty())
     inputs.push_back(options.source_directory);
@@ -229,7 +230,7 @@ Result<int> run_report(ReportOptions& options) {
   auto loaded = load_profile(options, format, *files);
   if (!loaded)
     return std::move(loaded).error();
-  auto& [recordings, profile, symbols, held, share] = *loaded;
+  auto& [recordings, profile, symbols, held, time, share] = *loaded;
   if (options.has_needs)
     return write_needs(*loaded, options, *files);
   if (auto found = find_function(profile, options.view.function); !found)
@@ -280,6 +281,7 @@ Command make_report() {
               "  gosym report --pprof cpu.pb.gz    then: go tool pprof -http=: cpu.pb.gz\n"
               "  gosym report --folded | flamegraph.pl > cpu.svg\n"
               "  gosym report --comm nginx --time 2,5 old.raw\n"
+              "  gosym report /var/lib/gosym --since 14:02 --until 14:05 --service nginx\n"
               "  gosym report web-1.raw web-2.raw --by host,function\n",
           .rewrite = understand_report_words,
           .foreign_words = words_for_report(),
@@ -287,6 +289,8 @@ Command make_report() {
             options->filter.time = *parse_time_range(options->time);
             if (options->inputs.empty())
               options->inputs = {"cpu.raw"};
+            if (auto understood = understand_times(*options); !understood)
+              return Result<int>(std::move(understood).error());
             return run_report(*options);
           }};
 }

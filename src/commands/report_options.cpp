@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/clock.h"
 #include "base/exit_status.h"
 #include "base/text.h"
 #include "commands/option_checks.h"
@@ -28,6 +29,13 @@ std::string check_label(const std::string& text) {
 std::string check_time(const std::string& text) {
   auto range = parse_time_range(text);
   return range ? std::string() : range.error().message();
+}
+
+std::string check_moment(const std::string& text) {
+  if (parse_moment(text, clock_ns(CLOCK_REALTIME)))
+    return {};
+  return fmt::format("'{}' is not a time such as 14:02, 2026-11-22T14:02 or -10m",
+                     printable(text));
 }
 
 std::string check_pattern(const std::string& text) {
@@ -328,9 +336,59 @@ OptionGroup filter_options(ReportOptions& options) {
             .help = "Only from A to B, in seconds from the start; either may be empty",
             .set = into(options.time),
             .check = check_time},
+           {.names = "--since",
+            .value = "WHEN",
+            .help = "Only from then on, as clocks had it: 14:02, 2026-11-22T14:02, -10m; with "
+                    "a Z of UTC",
+            .set = into(options.since),
+            .check = check_moment,
+            .excludes = {"--time", "--align"}},
+           {.names = "--until",
+            .value = "WHEN",
+            .help = "Only up to then",
+            .set = into(options.until),
+            .check = check_moment,
+            .excludes = {"--time", "--align"}},
+           {.names = "--host",
+            .value = "NAME",
+            .help = "Only recordings of these hosts",
+            .set = into(options.recordings.hosts),
+            .check = check_given,
+            .values = Values::kCommaList},
+           {.names = "--service",
+            .value = "NAME",
+            .help = "Only this unit of systemd, such as nginx, or nginx.service",
+            .set = into(filter.services),
+            .check = check_given,
+            .values = Values::kCommaList},
+           {.names = "--container",
+            .value = "ID",
+            .help = "Only the container with this id, or one that begins so",
+            .set = into(filter.containers),
+            .check = check_given,
+            .values = Values::kCommaList},
+           {.names = "--pod",
+            .value = "UID",
+            .help = "Only the pod of Kubernetes with this uid, or one that begins so",
+            .set = into(filter.pods),
+            .check = check_given,
+            .values = Values::kCommaList},
            {.names = "--align",
             .help = "Let the recordings of several hosts begin together",
             .set = into(options.is_aligned)}}};
+}
+
+Result<> understand_times(ReportOptions& options) {
+  uint64_t now = clock_ns(CLOCK_REALTIME);
+  Span& span = options.recordings.span;
+  if (!options.since.empty())
+    span.since = *parse_moment(options.since, now);
+  if (!options.until.empty())
+    span.until = *parse_moment(options.until, now);
+  if (span.since < span.until)
+    return Ok{};
+  return errorf("--since {} is not before --until {}", options.since, options.until)
+      .with_exit_status(kUsage);
 }
 
 OptionGroup naming_options(ReportOptions& options) {

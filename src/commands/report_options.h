@@ -8,6 +8,7 @@
 #include "commands/command_line.h"
 #include "commands/debug_options.h"
 #include "commands/option_checks.h"
+#include "commands/recordings.h"
 #include "commands/terminal.h"
 #include "exchange/input_kind.h"
 #include "output/format.h"
@@ -22,6 +23,9 @@ struct ReportOptions {
   std::string format = "text";
   std::string output = "-";
   std::string time = ",";
+  std::string since;
+  std::string until;
+  WantedRecordings recordings;  // by these, and by host
   ViewOptions view;
   Filter filter;
   Selection selection;
@@ -71,6 +75,8 @@ OptionGroup view_options(ViewOptions& options);
 Result<> check_view(const ViewOptions& view);
 OptionGroup selection_options(Selection& selection);
 OptionGroup filter_options(ReportOptions& options);
+// Understands the options of time, by what is now.
+Result<> understand_times(ReportOptions& options);
 OptionGroup output_options(ReportOptions& options);
 OptionGroup naming_options(ReportOptions& options);
 

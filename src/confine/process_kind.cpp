@@ -111,6 +111,14 @@ constexpr ProcessRow kProcessRows[] = {
      .paths = PathFilter::kGiven,
      .may_execute = false,
      .has_sockets = false},
+    {.kind = ProcessKind::kStorer,
+     .name = "storer",
+     .task = "names and removes recordings",
+     .capabilities = kToOpen,
+     .filter = CallFilter::kOpening,
+     .paths = PathFilter::kGiven,
+     .may_execute = false,
+     .has_sockets = false},
 };
 
 }  // namespace

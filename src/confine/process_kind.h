@@ -23,6 +23,7 @@ enum class ProcessKind : uint8_t {
   kRecorder,
   kKeeper,
   kRemover,
+  kStorer,
 };
 
 // System calls, as seccomp(2) lets them through.

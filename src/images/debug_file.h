@@ -22,6 +22,8 @@ struct RunningKernel {
 struct DebugFileOptions {
   std::string symfs;  // every path is one below this directory; empty: the system's own
   std::vector<std::string> debug_dirs = {"/usr/lib/debug"};
+  // Stores of files by build id that recordings share, as gosym record --rotate makes them.
+  std::vector<std::string> stores = {};
   std::unique_ptr<Debuginfod> debuginfod;  // for what is not found; null: nothing is fetched
   RunningKernel kernel = {};
 };

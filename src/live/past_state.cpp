@@ -94,15 +94,22 @@ void PastState::append_to(std::vector<Event>& events, const std::set<uint32_t>& 
     events.emplace_back(cgroup);
   for (const auto& [address, code] : kernel_code_)
     events.emplace_back(code);
-  for (uint32_t pid : pids) {
-    auto process = processes_.find(pid);
-    if (process == processes_.end())
-      continue;
-    for (const auto& [tid, name] : process->second.names)
-      events.emplace_back(name);
-    for (const MapEvent& map : process->second.maps)
-      events.emplace_back(map);
-  }
+  for (uint32_t pid : pids)
+    append_process(pid, events);
+}
+
+void PastState::append_process(uint32_t pid, std::vector<Event>& events) const {
+  auto process = processes_.find(pid);
+  if (process == processes_.end())
+    return;
+  for (const auto& [tid, name] : process->second.names)
+    events.emplace_back(name);
+  for (const MapEvent& map : process->second.maps)
+    events.emplace_back(map);
+}
+
+void PastState::forget_cgroups(const std::function<bool(const CgroupEvent& cgroup)>& is_gone) {
+  std::erase_if(cgroups_, [&](const auto& entry) { return is_gone(entry.second); });
 }
 
 }  // namespace gosym

@@ -25,6 +25,12 @@ public:
 
   // Appends the state as events: of these processes, and of none.
   void append_to(std::vector<Event>& events, const std::set<uint32_t>& pids) const;
+  // Of one process alone.
+  void append_process(uint32_t pid, std::vector<Event>& events) const;
+
+  // Forgets the cgroups for which this holds.
+  void forget_cgroups(const std::function<bool(const CgroupEvent& cgroup)>& is_gone);
+  size_t cgroup_count() const { return cgroups_.size(); }
 
   size_t process_count() const { return processes_.size(); }
 

@@ -321,12 +321,7 @@ Result<> write_samples(const raw::Recording& recording, raw::Writer& writer) {
 }
 
 Result<> write_recording(const raw::Recording& recording,
-                         const std::vector<RecordingStats>& counts, const std::string& path) {
-  auto created = raw::Writer::create(path, recording.info,
-                                     {recording.monotonic_ns, recording.realtime_ns});
-  if (!created)
-    return std::move(created).error();
-  raw::Writer& writer = **created;
+                         const std::vector<RecordingStats>& counts, raw::Writer& writer) {
   // The first counts tell when it began.
   if (auto done = writer.write_stats({.time = recording.begin_time}); !done)
     return done;
@@ -349,12 +344,24 @@ Result<> write_recording(const raw::Recording& recording,
 }  // namespace
 
 Result<> RecordingWindow::save(uint64_t time, const std::string& path) const {
+  auto saved = save(time, [&](const RecordingInfo& info, const raw::Writer::Clocks& clocks) {
+    return raw::Writer::create(path, info, clocks);
+  });
+  return saved ? Result<>(Ok{}) : std::move(saved).error();
+}
+
+Result<uint64_t> RecordingWindow::save(uint64_t time, const CreateWriter& create) const {
   std::unique_lock lock(mutex_);
   raw::Recording recording = make_since(time, {});
   std::vector<RecordingStats> counts = counts_since(recording.begin_time);
   // The file is written without the lock: the recorder need not wait for a disk.
   lock.unlock();
-  return write_recording(recording, counts, path);
+  auto writer = create(recording.info, {recording.monotonic_ns, recording.realtime_ns});
+  if (!writer)
+    return std::move(writer).error();
+  if (auto written = write_recording(recording, counts, **writer); !written)
+    return std::move(written).error();
+  return (*writer)->bytes_written();
 }
 
 }  // namespace gosym

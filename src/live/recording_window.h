@@ -34,6 +34,10 @@ public:
 
   // Writes what since() has to a file, as raw::Writer does.
   Result<> save(uint64_t time, const std::string& path) const;
+  // Likewise where this makes a file of it. Gives its size.
+  using CreateWriter = std::function<Result<std::unique_ptr<raw::Writer>>(
+      const RecordingInfo& info, const raw::Writer::Clocks& clocks)>;
+  Result<uint64_t> save(uint64_t time, const CreateWriter& create) const;
 
   // Up to when all is known, of CLOCK_MONOTONIC; 0: nothing is yet.
   uint64_t end() const;

@@ -1,6 +1,7 @@
 #include "proc/users.h"
 
 #include <fcntl.h>
+#include <grp.h>
 #include <pwd.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -93,6 +94,17 @@ std::optional<uint32_t> user_named(const std::string& name) {
     return user;
   // An option is no name, and getent takes a number for one.
   return name.front() == '-' || parse_decimal(name) ? std::nullopt : user_of_getent(name);
+}
+
+std::optional<uint32_t> group_named(const std::string& name) {
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen("/etc/group", "re"),
+                                                       std::fclose);
+  if (!file)
+    return std::nullopt;
+  while (const group* entry = fgetgrent(file.get()))
+    if (name == entry->gr_name)
+      return entry->gr_gid;
+  return std::nullopt;
 }
 
 }  // namespace gosym::proc

@@ -14,4 +14,7 @@ namespace gosym::proc {
 // do without a crash.
 std::optional<uint32_t> user_named(const std::string& name);
 
+// The number of the group with this name, from /etc/group alone.
+std::optional<uint32_t> group_named(const std::string& name);
+
 }  // namespace gosym::proc

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "model/container.h"
+#include "model/workload.h"
 #include "profile/rewrite_stacks.h"
 
 namespace gosym {
@@ -59,6 +60,25 @@ bool is_in_cgroup(std::string_view cgroup, std::string_view wanted) {
 bool keeps_cgroup(const std::vector<std::string>& wanted, std::string_view cgroup) {
   return wanted.empty() || std::ranges::any_of(wanted, [&](const std::string& one) {
            return is_in_cgroup(cgroup, one);
+         });
+}
+
+bool keeps_any(const std::vector<std::string>& wanted, const auto& is_it) {
+  return wanted.empty() || std::ranges::any_of(wanted, is_it);
+}
+
+bool keeps_workload(const Filter& filter, std::string_view cgroup) {
+  if (filter.services.empty() && filter.containers.empty() && filter.pods.empty())
+    return true;
+  Workload workload = workload_of(cgroup);
+  return keeps_any(filter.services,
+                   [&](const std::string& one) { return is_unit(workload.unit, one); }) &&
+         keeps_any(filter.containers,
+                   [&](const std::string& one) {
+                     return !workload.container.empty() && workload.container.starts_with(one);
+                   }) &&
+         keeps_any(filter.pods, [&](const std::string& one) {
+           return !workload.pod.empty() && workload.pod.starts_with(one);
          });
 }
 
@@ -133,6 +153,7 @@ void apply(const Filter& filter, Profile& profile) {
            !keeps_comm(filter.comms, profile.strings[sample.comm],
                        profile.strings[sample.process]) ||
            !keeps_cgroup(filter.cgroups, profile.strings[sample.cgroup]) ||
+           !keeps_workload(filter, profile.strings[sample.cgroup]) ||
            !keeps_set[sample.label_set] || (filter.event && *filter.event != sample.event);
   });
   if (filter.time != TimeRange()) {
@@ -170,9 +191,9 @@ bool Filter::keeps(const RecordedSample& sample, const SampleNames& names,
   uint64_t since_start = sample.time - std::min(sample.time, recording_start);
   return keeps_number(pids, sample.pid) && keeps_number(tids, sample.tid) &&
          keeps_comm(comms, names.thread, names.process) &&
-         keeps_cgroup(cgroups, names.cgroup) && keeps_labels(labels, sample.labels) &&
-         since_start >= time.begin && since_start < time.end &&
-         (!event || *event == sample.event);
+         keeps_cgroup(cgroups, names.cgroup) && keeps_workload(*this, names.cgroup) &&
+         keeps_labels(labels, sample.labels) && since_start >= time.begin &&
+         since_start < time.end && (!event || *event == sample.event);
 }
 
 std::string Filter::to_string() const {
@@ -185,6 +206,12 @@ std::string Filter::to_string() const {
     options.push_back("--comm " + joined(comms, ","));
   if (!cgroups.empty())
     options.push_back("--cgroup " + joined(cgroups, ","));
+  if (!services.empty())
+    options.push_back("--service " + joined(services, ","));
+  if (!containers.empty())
+    options.push_back("--container " + joined(containers, ","));
+  if (!pods.empty())
+    options.push_back("--pod " + joined(pods, ","));
   for (const std::string& label : labels)
     options.push_back(fmt::format("--label {}", label));
   if (time != TimeRange())

@@ -42,6 +42,11 @@ struct Filter {
   // Paths of cgroups, with those below them, or the beginnings of ids of containers.
   std::vector<std::string> cgroups = {};
 
+  // Units of systemd; ids of containers, or their beginnings; uids of pods. See workload.h.
+  std::vector<std::string> services = {};
+  std::vector<std::string> containers = {};
+  std::vector<std::string> pods = {};
+
   // Index into RecordingInfo::events; none: samples of all events.
   std::optional<uint32_t> event = {};
 

@@ -56,16 +56,22 @@ Result<std::unique_ptr<Writer>> Writer::create(const std::string& path,
   auto output = open_output(path);
   if (!output)
     return std::move(output).error();
-  std::unique_ptr<Writer> writer(new Writer(*std::move(output)));
+  bool is_ours = output->is_ours;
+  auto writer = create(*std::move(output), info, clocks);
+  if (!writer && is_ours)
+    ::unlink(path.c_str());  // nothing can be read from it
+  return writer;
+}
 
+Result<std::unique_ptr<Writer>> Writer::create(OutputFile output, const RecordingInfo& info,
+                                               const Clocks& clocks) {
+  std::unique_ptr<Writer> writer(new Writer(std::move(output)));
   auto begun = writer->write_header(clocks);
   if (begun)
     begun = writer->write_chunk(ChunkType::kInfo, encode(info));
-  if (begun)
-    return writer;
-  if (writer->output_.is_ours)
-    ::unlink(path.c_str());  // nothing can be read from it
-  return std::move(begun).error().with_exit_status(kFailure);
+  if (!begun)
+    return std::move(begun).error().with_exit_status(kFailure);
+  return writer;
 }
 
 Result<std::unique_ptr<Writer>> Writer::append_to(const std::string& path,
@@ -217,6 +223,7 @@ Error Writer::fail(int cause) {
   // If this fails as well, the reader finds a chunk that is cut short, and knows what to do.
   if (output_.is_ours && ftruncate(output_.fd.get(), static_cast<off_t>(bytes_written_)) != 0)
     errno = 0;
+  failure_cause_ = cause;
   failure_ = system_error("cannot write " + output_.name, cause).with_exit_status(kPartial);
   return *failure_;
 }

@@ -88,6 +88,10 @@ public:
                                                 const RecordingInfo& info,
                                                 const Clocks& clocks = clocks_now());
 
+  // Likewise into a file that is open and empty.
+  static Result<std::unique_ptr<Writer>> create(OutputFile output, const RecordingInfo& info,
+                                                const Clocks& clocks = clocks_now());
+
   // Adds to a recording that has been read from there, behind its last whole chunk.
   static Result<std::unique_ptr<Writer>> append_to(const std::string& path,
                                                    const Recording& recording);
@@ -106,6 +110,8 @@ public:
   Result<> write_end(uint64_t time);
 
   uint64_t bytes_written() const { return bytes_written_; }
+  // An errno value: why nothing more can be written; 0: nothing is known to be in the way.
+  int failure_cause() const { return failure_cause_; }
   const OutputFile& output() const { return output_; }
 
 private:
@@ -128,6 +134,7 @@ private:
   uint64_t sequence_ = 0;
   uint64_t bytes_written_ = 0;
   std::optional<Error> failure_;
+  int failure_cause_ = 0;
 };
 
 }  // namespace gosym::raw

@@ -19,6 +19,7 @@ namespace gosym {
 struct ProcessState {
   bool is_followed = false;     // a target or a child of one
   bool is_sampled = false;      // there are samples of it
+  bool is_in_part = false;      // also in the file that is written now
   bool has_go_program = false;  // the sampler knows it
 
   // Its program runs since the last fork or exec that was given out. What is given out of an

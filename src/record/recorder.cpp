@@ -263,26 +263,40 @@ Result<> Recorder::finish() {
     return written;
   if (auto written = write_archive(UINT64_MAX); !written)
     return written;
-  if (auto written = write_perf_maps(); !written)
+  if (auto written = write_perf_maps(end_time_); !written)
     return written;
   if (auto written = sink_.write_stats(stats()); !written)
     return written;
   return sink_.write_end(end_time_);
 }
 
-Result<> Recorder::write_perf_maps() {
+Result<> Recorder::end_part() {
+  if (auto collected = collect(); !collected)
+    return collected;
+  if (auto written = write(); !written)
+    return written;
+  perf_maps_.begin_part();
+  if (auto written = write_perf_maps(last_write_); !written)
+    return written;
+  for (auto& [pid, process] : processes_)
+    process.is_in_part = false;
+  archive_.begin_part();
+  perf_map_problems_.clear();
+  return sink_.write_stats(stats());
+}
+
+Result<> Recorder::write_perf_maps(uint64_t time) {
   if (auto written = write_left_perf_maps(); !written)
     return written;
   std::vector<uint32_t> pids;
   for (const auto& [pid, process] : processes_)
-    if (process.perf_map)
+    if (process.perf_map && process.is_in_part)
       pids.push_back(pid);
   // By number, and not in the order of a hash table: equal recordings are equal files.
   std::ranges::sort(pids);
   for (uint32_t pid : pids) {
     const ProcessState& process = processes_[pid];
-    if (auto written = write_perf_map(pid, process, process.ended_at.value_or(end_time_));
-        !written)
+    if (auto written = write_perf_map(pid, process, process.ended_at.value_or(time)); !written)
       return written;
   }
   return Ok{};
@@ -341,6 +355,7 @@ void Recorder::on_sample(RecordedSample sample, const StackTop& top) {
   if (!sample.user_stack.empty() && !contains(process.code, sample.user_stack.front()))
     count_unplaced(sample, process);
   process_count_ += std::exchange(process.is_sampled, true) ? 0 : 1;
+  process.is_in_part = true;
   has_kernel_samples_ |= !sample.kernel_stack.empty();
   kernel_symbols_.want(sample.kernel_stack);
 }

@@ -84,6 +84,10 @@ public:
   // Writes what was collected and would else wait until it is worth a chunk.
   Result<> write();
 
+  // Writes all that is known, as at the end, while sampling goes on: what comes next may go into
+  // another file.
+  Result<> end_part();
+
   // Stops sampling and ends the file.
   Result<> finish();
 
@@ -172,7 +176,7 @@ private:
   void count_out(ProcessState& process);
 
   Result<> write_archive(uint64_t until);
-  Result<> write_perf_maps();
+  Result<> write_perf_maps(uint64_t time);
 
   SamplerOptions options_;
   Sampler& sampler_;

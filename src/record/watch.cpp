@@ -38,7 +38,8 @@ std::atomic<int> signal_pipe = -1;
 std::atomic<int> interrupts_left = 0;  // that are waited for
 
 void on_signal(int number, siginfo_t* info, void* /*context*/) {
-  if (number != SIGHUP && interrupts_left.fetch_sub(1) <= 0)
+  bool is_to_end = number == SIGINT || number == SIGTERM;
+  if (is_to_end && interrupts_left.fetch_sub(1) <= 0)
     _exit(kInterrupted);
   int saved = errno;
   Signal signal = {number, info->si_code};
@@ -68,6 +69,15 @@ Result<UniqueFd> catch_signals() {
 }
 
 }  // namespace
+
+// One that comes before there is a Watch is passed over. A command that is executed does not
+// inherit it, as it would a signal that is ignored.
+void Watch::take_requests() {
+  struct sigaction action {};
+  action.sa_sigaction = on_signal;
+  action.sa_flags = SA_SIGINFO | SA_RESTART;
+  sigaction(SIGUSR2, &action, nullptr);
+}
 
 // The first process does not end, and one of another pid namespace has no number here.
 UniqueFd open_parent() {
@@ -165,6 +175,10 @@ void Watch::take_signal() {
   Signal signal{};
   if (read(signals_.get(), &signal, sizeof(signal)) != sizeof(signal))
     return;
+  if (signal.number == SIGUSR2) {
+    is_asked_ = true;
+    return;
+  }
   // Ctrl-C goes to the command as well, whose end is that of the recording; a second one
   // aborts. A SIGINT that was sent to gosym alone is handed on.
   if (!command_ || signal.number != SIGINT) {

@@ -3,6 +3,7 @@
 #include <csignal>
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -62,6 +63,11 @@ public:
   void stop_at(uint64_t time) { deadline_ = time; }
   void stop_at_size(uint64_t size) { max_size_ = size; }
 
+  // From now on SIGUSR2 asks for something, and does not end the program.
+  static void take_requests();
+  // True once after each time that somebody has asked.
+  bool take_request() { return std::exchange(is_asked_, false); }
+
   // Returns when the recorder has something to collect, at the latest after 50 ms.
   std::optional<Stop> wait(const Recorder& recorder);
 
@@ -81,6 +87,7 @@ private:
   uint64_t deadline_ = UINT64_MAX;
   uint64_t max_size_ = UINT64_MAX;
   bool was_interrupted_ = false;
+  bool is_asked_ = false;
   std::optional<Stop> stop_;
 };
 

@@ -4,7 +4,12 @@
 #include <map>
 #include <memory>
 #include <span>
+#include <string>
+#include <vector>
 
+#include "base/file_tree.h"
+#include "elf/image.h"
+#include "images/debug_file.h"
 #include "raw/archived_files.h"
 #include "raw/replay_recording.h"
 #include "symbolize/symbol_cache.h"
@@ -41,9 +46,14 @@ void renumber_images(ImageNumbers& numbers, std::span<ProfileImage> images,
 // Files that the recording has kept, of images that have samples.
 class KeptFiles {
 public:
-  // `others`, which may be null, are asked for what it lacks.
-  KeptFiles(raw::Recording& recording, ImageCache& kept, OtherArchives* others)
-      : recording_(recording), kept_(kept), others_(others), pieces_(recording.piece_chunks) {}
+  // `others`, which may be null, are asked for what it lacks, and before them the stores.
+  KeptFiles(raw::Recording& recording, const std::vector<std::string>& stores, ImageCache& kept,
+            OtherArchives* others)
+      : recording_(recording),
+        stores_(stores),
+        kept_(kept),
+        others_(others),
+        pieces_(recording.piece_chunks) {}
 
   // Sets the memory for the files and the rest of the profile, in bytes. Returns what the open
   // files leave.
@@ -70,6 +80,7 @@ public:
     recording_.damaged_chunks += files.damaged_chunks;
     kept_.held.merge(files.files);
     kept_.file_problems.merge(files.problems);
+    open_from_stores(images);
     // Other recordings of a report may keep what this one lacks, by build id.
     if (others_ && kept_.numbers)
       open_from_others(images);
@@ -77,6 +88,34 @@ public:
   }
 
 private:
+  void open_from_stores(std::span<const ProfileImage> images) {
+    if (stores_.empty())
+      return;
+    for (const ProfileImage& image : images) {
+      if (image.kind != ProfileImage::Kind::kFile || kept_.held.contains(image.file.id))
+        continue;
+      UniqueFd file = open_from_stores(image.file);
+      if (!file)
+        continue;
+      kept_.held.emplace(image.file.id, std::move(file));
+      kept_.file_problems.erase(image.file.id);
+    }
+  }
+
+  UniqueFd open_from_stores(const RecordedImage& image) const {
+    std::string id =
+        elf::store_id({.gnu = image.gnu_build_id, .go = image.go_build_id, .package = {}});
+    if (id.size() < 2)
+      return {};
+    for (const std::string& store : stores_) {
+      UniqueFd found = find_file(store_path(store, id));
+      auto file = found ? reopen(found) : Result<UniqueFd>(UniqueFd());
+      if (file && *file)
+        return *std::move(file);
+    }
+    return {};
+  }
+
   void open_from_others(std::span<const ProfileImage> images) {
     std::map<ImageId, const RecordedImage*> lacking;
     for (const ProfileImage& image : images)
@@ -92,6 +131,7 @@ private:
   }
 
   raw::Recording& recording_;
+  const std::vector<std::string>& stores_;
   ImageCache& kept_;
   OtherArchives* others_;
   raw::ArchivedPieces pieces_;
@@ -109,7 +149,7 @@ Result<Profile> profile_with_callers(raw::Recording& recording, const Filter& fi
   // samples are counted. Callers that frame pointers leave out are found in the dumps of the
   // stacks. It comes before the naming, for it brings new addresses, and needs the unwind
   // tables of the same files.
-  KeptFiles archived(recording, cache, others);
+  KeptFiles archived(recording, files.stores, cache, others);
   Unwinder unwinder(recording.vdso, files, cache, group_by.has_creators);
   auto find_callers = [&](Profile& profile, const StackDumps& dumps, uint64_t memory) {
     return unwinder.walk(profile, dumps, archived.set_memory(memory),

@@ -110,3 +110,57 @@ What begins with a dash is no command, and a command's output is its own.
   gosym: error: -o -: standard output is the command's; name a file
   gosym: hint: see 'gosym record --help'
   [2]
+
+What is always on writes into a directory, and says how much of it is kept.
+
+  $ gosym record -a --rotate 60s
+  gosym: error: --rotate: into which directory? name it with -o DIR
+  gosym: hint: see 'gosym record --help'
+  [2]
+
+  $ gosym record -a --rotate 100ms -o kept
+  gosym: error: --rotate: '100ms' is not a time of a second or more, such as 60s or 5m
+  gosym: hint: see 'gosym record --help'
+  [2]
+
+  $ gosym record -a --keep 24h -o kept
+  gosym: error: --keep is of a directory of recordings: --rotate or --last makes one
+  gosym: hint: see 'gosym record --help'
+  [2]
+
+  $ gosym record -a --rotate 60s --keep 24x -o kept
+  gosym: error: --keep: '24x' is not a time such as 24h or 7d, or a size such as 10G
+  gosym: hint: see 'gosym record --help'
+  [2]
+
+  $ gosym record -a --rotate 60s --last 60s -o kept
+  gosym: error: --rotate and --last cannot be used together
+  gosym: hint: see 'gosym record --help'
+  [2]
+
+  $ gosym record -a --when 'cpu>80%' -o kept
+  gosym: error: --when is of a flight recorder: --last says how much it has
+  gosym: hint: see 'gosym record --help'
+  [2]
+
+  $ gosym record -a --last 60s --when 'cpu>80' -o kept
+  gosym: error: --when: 'cpu>80' is not cpu>80%, psi.cpu.some>30%, cgroup:PATH.cpu>2 or file:PATH
+  [2]
+
+  $ gosym snapshot .
+  gosym: error: nobody records into '.'
+  [5]
+
+  $ gosym report --since 25:00 x.raw
+  gosym: error: --since: '25:00' is not a time such as 14:02, 2026-11-22T14:02 or -10m
+  gosym: hint: see 'gosym report --help'
+  [2]
+
+  $ gosym report --since 2026-11-22 --until 2026-11-21 x.raw
+  gosym: error: --since 2026-11-22 is not before --until 2026-11-21
+  [2]
+
+  $ gosym diff . --spans 14:00..14:10
+  gosym: error: --spans: '14:00..14:10' is not two spans of time such as 14:00..14:10,14:20..14:30
+  gosym: hint: see 'gosym diff --help'
+  [2]

@@ -20,6 +20,7 @@ What it says of itself.
     inspect                   Show what symbol information is in a binary
     resolve                   Name addresses of a binary or of a running process
     annotate                  Show a function's instructions and source lines
+    snapshot                  Have a flight recorder write what happened last
     doctor                    Show what can be recorded on this machine
     help [COMMAND]            Show this help, or that of a command
 
@@ -74,7 +75,7 @@ What is close to a command or an option was probably meant to be it.
 
 No line of help is longer than 80 columns in a pipe.
 
-  $ for command in '' record report top diff goroutines heap archive index inspect resolve annotate doctor; do gosym $command --help; done | awk 'length > 80'
+  $ for command in '' record report top diff goroutines heap archive index inspect resolve annotate snapshot doctor; do gosym $command --help; done | awk 'length > 80'
 
 Each command points to its own help.
 

@@ -1,3 +1,5 @@
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <functional>
 #include <memory>
@@ -211,7 +213,8 @@ Result<int> annotate_recording(const AnnotateOptions& options, const DebugFileOp
 }
 
 bool is_of_samples(const std::string& path) {
-  if (path == "-")
+  struct stat status {};
+  if (path == "-" || (stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode)))
     return true;
   auto file = MappedFile::open(path);
   return file && is_recording(as_text((*file)->bytes()));
@@ -226,6 +229,7 @@ Result<int> run_annotate(AnnotateOptions options) {
   bool has_input = !options.function.empty();
   if (!has_input)
     options.function = std::exchange(options.input, "cpu.raw");
+  files->stores = stores_beside({options.input});
   auto confined = become_parser(
       {.inputs = {options.input, options.source_directory}, .roots = roots_of(*files)},
       pager_command());

@@ -34,6 +34,12 @@ public:
   // Fails if there is no room for so many bytes of a file of this user.
   Result<> take(uid_t user, uint64_t size);
 
+  // Nothing is taken any more: what comes next is for another recording.
+  void begin_anew() {
+    sizes_.clear();
+    size_ = 0;
+  }
+
 private:
   struct Subordinates {
     uid_t begin;
@@ -115,6 +121,12 @@ public:
   // The next piece of what was chosen, or why a file is not kept; none if there is no more. A
   // file that is larger than `room`, in bytes, is not begun.
   std::optional<ImagePiece> next(uint64_t room);
+
+  // What comes next is for another recording, and so are the problems.
+  void begin_part() {
+    shares_.begin_anew();
+    problems_.clear();
+  }
 
   // "'/opt/server': more files than could be held open"; one for each file that was chosen and
   // is not kept, or not all of it that names its code.

@@ -514,11 +514,32 @@ bool is_local(const UniqueFd& file, uint32_t pid) {
   return std::ranges::find(kLocal, static_cast<long>(status.f_type)) != std::end(kLocal);
 }
 
+// Empty: paths are ours.
+std::string host_root;
+
+UniqueFd find_on_host(const std::string& path, const FileKey& key) {
+  UniqueFd found = host_root.empty() ? UniqueFd() : find_file(path, host_root);
+  return is_file(found, key) ? std::move(found) : find_file(path);
+}
+
 bool is_there(const std::string& path, const FileKey& key) {
-  return is_file(find_file(path), key);
+  return is_file(find_on_host(path, key), key);
 }
 
 }  // namespace
+
+void set_host_root(const std::string& root) {
+  host_root = root;
+}
+
+std::string find_host_root() {
+  constexpr const char* kRootOfFirst = "/proc/1/root";
+  struct stat own {};
+  struct stat first {};
+  bool is_other = stat("/", &own) == 0 && stat("/proc/1/root/", &first) == 0 &&
+                  (own.st_dev != first.st_dev || own.st_ino != first.st_ino);
+  return is_other ? kRootOfFirst : "";
+}
 
 Result<OpenedFile> look_at_mapped_file(const RawMapping& mapping) {
   auto file = open_mapped_file(mapping);
@@ -544,7 +565,7 @@ Result<OpenedFile> look_at_mapped_file(const RawMapping& mapping) {
 }
 
 UniqueFd look_for_file(const std::string& path, const FileKey& key) {
-  UniqueFd found = find_file(path);
+  UniqueFd found = find_on_host(path, key);
   if (!is_file(found, key) || !is_local(found, 0))
     return {};
   auto file = open_found(found);

@@ -33,6 +33,13 @@ struct OpenedFile {
   std::optional<FileContents> contents;
 };
 
+// Where files of the host lie for one who runs in a container, or elsewhere with another root:
+// a path that leads there to a file will lead the host's reports to it. To be called before
+// helpers are started.
+void set_host_root(const std::string& root);
+// "/proc/1/root", if that is another root than ours and we may look there; else empty.
+std::string find_host_root();
+
 // Opens a file as open_mapped_file() does. Fails for a file without code that only its owner
 // may read.
 Result<OpenedFile> look_at_mapped_file(const RawMapping& mapping);

@@ -57,6 +57,9 @@ public:
   // is to be done often while code is made.
   static void watch(Place& place);
 
+  // All maps together may be as large as those of a recording once more.
+  void begin_part() { bytes_left_ = kMaxTotal; }
+
   // Its map as it is at `time`; none if there is none.
   std::optional<RecordedPerfMap> read(const Place& place, uint32_t pid, uint64_t time);
   // The map of a program that the process left at `time`; none if it was written to since.

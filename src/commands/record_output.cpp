@@ -1,0 +1,129 @@
+#include "commands/record_output.h"
+
+#include <utility>
+
+#include "base/clock.h"
+#include "base/print.h"
+#include "base/text.h"
+#include "raw/writer.h"
+#include "record/watch.h"
+
+namespace gosym {
+
+Result<RecordOutput> RecordOutput::prepare(const RecordOptions& options,
+                                           const RecordPlan& plan) {
+  RecordOutput output(options, plan);
+  if (plan.rotate_ns == 0 && plan.last_ns == 0)
+    return output;
+  auto directory = RecordingDirectory::open(options.output);
+  if (!directory)
+    return std::move(directory).error();
+  Watch::take_requests();
+  auto kind = plan.last_ns != 0 ? RecorderKind::kFlight : RecorderKind::kRotating;
+  if (auto locked = directory->lock(kind); !locked)
+    return std::move(locked).error();
+  output.directory_ = std::make_unique<RecordingDirectory>(*std::move(directory));
+  return output;
+}
+
+Result<> RecordOutput::create(const RecordingInfo& info) {
+  if (directory_)
+    return begin_in_directory(info);
+  auto writer = raw::Writer::create(options_->output, info);
+  if (!writer)
+    return std::move(writer).error();
+  remover_ = std::make_unique<Remover>();
+  if (auto started = remover_->start(options_->output, (*writer)->output()); !started)
+    return started;
+  sink_ = std::make_unique<FileSink>(*std::move(writer));
+  return Ok{};
+}
+
+Result<> RecordOutput::begin_in_directory(const RecordingInfo& info) {
+  storer_ = std::make_unique<Storer>();
+  if (auto started = storer_->start(*directory_, keep_); !started)
+    return started;
+  if (last_ns_ != 0) {
+    auto window = std::make_unique<FlightWindow>(info, last_ns_, options_->output, *storer_);
+    flight_ = window.get();
+    sink_ = std::move(window);
+    return Ok{};
+  }
+  auto tell = [options = options_](const std::string& what) { warn(*options, "{}", what); };
+  auto sink = std::make_unique<RotatingSink>(info, options_->output, *storer_, tell);
+  rotating_ = sink.get();
+  sink_ = std::move(sink);
+  next_ = monotonic_ns() + rotate_ns_;
+  return rotating_->begin();
+}
+
+Result<> RecordOutput::step(Recorder& recorder, bool is_asked) {
+  constexpr uint64_t kLookTime = 1'000'000'000;
+  uint64_t now = monotonic_ns();
+  if (!directory_ || (now < next_ && !is_asked))
+    return Ok{};
+  if (rotating_) {
+    // A machine that was too busy, or slept, skips what it has missed.
+    while (next_ <= now)
+      next_ += rotate_ns_;
+    return rotate(recorder);
+  }
+  next_ = now + kLookTime;
+  std::string reason = reason_for_snapshot(now);
+  if (is_asked)
+    reason = "somebody asked for it";
+  return reason.empty() ? Ok{} : take_snapshot(recorder, reason);
+}
+
+Result<> RecordOutput::rotate(Recorder& recorder) {
+  if (auto ended = recorder.end_part(); !ended)
+    return ended;
+  return rotating_->rotate();
+}
+
+// Each is looked at each time. What happens within the time that a snapshot had is in that.
+std::string RecordOutput::reason_for_snapshot(uint64_t now) {
+  std::string reason;
+  for (Trigger& trigger : when_)
+    if (trigger.has_happened(now))
+      reason += (reason.empty() ? "" : "; ") + trigger.reason();
+  return snapshot_at_ != 0 && now - snapshot_at_ < last_ns_ ? "" : reason;
+}
+
+// A flight recorder whose disk is full waits for the next reason.
+Result<> RecordOutput::take_snapshot(Recorder& recorder, const std::string& reason) {
+  if (auto ended = recorder.end_part(); !ended)
+    return ended;
+  auto name = flight_->take_snapshot();
+  if (!name) {
+    warn(*options_, "{}: {}", reason, name.error().message());
+    return Ok{};
+  }
+  snapshot_at_ = monotonic_ns();
+  if (!options_->is_quiet)
+    print(stderr, "gosym: {}: {}\n", reason, *name);
+  return Ok{};
+}
+
+uint64_t RecordOutput::file_count() const {
+  return rotating_ ? rotating_->file_count() : flight_ ? flight_->file_count() : 1;
+}
+
+std::string RecordOutput::finish(const Recorder::Summary& summary) {
+  std::string size = human_size(summary.file_size);
+  if (rotating_)
+    return fmt::format("{} -> {} in {}", size, count_text(rotating_->file_count(), "file"),
+                       printable(options_->output));
+  if (flight_)
+    return fmt::format("{} made of it in {}", count_text(flight_->file_count(), "file"),
+                       printable(options_->output));
+  raw::Withdrawn withdrawn = summary.samples == 0 ? remover_->remove() : raw::Withdrawn::kNot;
+  std::string name = options_->output == "-" ? "standard output" : printable(options_->output);
+  if (withdrawn == raw::Withdrawn::kNot)
+    return fmt::format("{} -> {}", size, name);
+  return withdrawn == raw::Withdrawn::kRemoved
+             ? fmt::format("{} is not kept", name)
+             : fmt::format("not kept: {} is the recording before again", name);
+}
+
+}  // namespace gosym

@@ -1,0 +1,64 @@
+#include "live/flight_window.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "live/rotation.h"
+#include "raw/writer.h"
+
+namespace gosym {
+
+Result<std::string> FlightWindow::take_snapshot() {
+  constexpr uint64_t kSecond = 1'000'000'000;
+  uint64_t last = end();
+  // Recordings of one directory add up, so what another one has is not in this.
+  uint64_t begin = std::max(last - std::min(last, span_), written_until_);
+  raw::Writer::Clocks clocks = clocks_at(begin);
+  uint64_t ago = monotonic_ns() - clocks.monotonic_ns;
+  UniqueFd file = files_.begin_recording((ago + kSecond - 1) / kSecond);
+  if (!file)
+    return system_error(fmt::format("cannot write into '{}'", printable(directory_)), errno);
+  raw::OutputFile output{.fd = std::move(file),
+                         .name = fmt::format("a file in '{}'", printable(directory_)),
+                         .is_ours = true,
+                         .has_set_aside = false};
+  auto saved = save(begin, [&](const RecordingInfo& info, const raw::Writer::Clocks&) {
+    return raw::Writer::create(std::move(output), info, clocks);
+  });
+  if (!saved) {
+    files_.drop();
+    return std::move(saved).error();
+  }
+  // With its name files are needed that are older.
+  store_.use_all();
+  std::string name = files_.publish();
+  if (name.empty())
+    return system_error(fmt::format("cannot name a recording in '{}'", printable(directory_)),
+                        errno);
+  file_count_++;
+  bytes_written_ += *saved;
+  written_until_ = last;
+  return name;
+}
+
+Result<> FlightWindow::write_image(const RecordedImage& image) {
+  known_[image.id] = image;
+  return RecordingWindow::write_image(image);
+}
+
+Result<> FlightWindow::write_piece(const ImagePiece& piece) {
+  auto image = known_.find(piece.image);
+  if (image != known_.end() && store_.take(piece, image->second))
+    return Ok{};
+  return RecordingWindow::write_piece(piece);
+}
+
+Result<> FlightWindow::write_end(uint64_t time) {
+  store_.finish();
+  return RecordingWindow::write_end(time);
+}
+
+}  // namespace gosym

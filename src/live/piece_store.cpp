@@ -1,0 +1,87 @@
+#include "live/piece_store.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <string_view>
+#include <utility>
+
+#include "elf/image.h"
+
+namespace gosym {
+
+namespace {
+
+bool write_all_at(int file, std::string_view bytes, uint64_t offset) {
+  while (!bytes.empty()) {
+    ssize_t count = pwrite(file, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (count < 0 && errno == EINTR)
+      continue;
+    if (count <= 0)
+      return false;
+    bytes.remove_prefix(static_cast<size_t>(count));
+    offset += static_cast<uint64_t>(count);
+  }
+  return true;
+}
+
+}  // namespace
+
+bool PieceStore::take(const ImagePiece& piece, const RecordedImage& image) {
+  constexpr size_t kShortestId = 2;
+  std::string id =
+      elf::store_id({.gnu = image.gnu_build_id, .go = image.go_build_id, .package = {}});
+  if (id.size() < kShortestId || (piece.bytes.empty() && !piece.problem.empty()))
+    return false;
+  if (piece.total > 0)
+    begin(piece, image, id);
+  if (!begun_ || begun_->image != piece.image)
+    return true;  // it is there already, or there is no room: then it lacks names
+  bool fits = piece.bytes.size() <= begun_->left && piece.bytes.size() <= image.size &&
+              piece.offset <= image.size - piece.bytes.size();
+  bool is_written = fits && write_all_at(begun_->file.get(), piece.bytes, piece.offset);
+  begun_->left -= std::min<uint64_t>(piece.bytes.size(), begun_->left);
+  if (is_written && begun_->left > 0)
+    return true;
+  begun_->file = UniqueFd();
+  if (files_.finish_stored(is_written))
+    stored_[piece.image] = id;
+  begun_.reset();
+  return true;
+}
+
+void PieceStore::begin(const ImagePiece& piece, const RecordedImage& image,
+                       const std::string& id) {
+  finish();
+  if (files_.find_stored(id)) {
+    stored_[piece.image] = id;
+    return;
+  }
+  UniqueFd file = files_.begin_stored(id);
+  if (!file)
+    return;
+  if (ftruncate(file.get(), static_cast<off_t>(image.size)) != 0)
+    files_.finish_stored(/*is_whole=*/false);
+  else
+    begun_ = Begun{piece.image, std::move(file), piece.total};
+}
+
+void PieceStore::use(const RecordedImage& image) {
+  auto stored = stored_.find(image.id);
+  if (stored != stored_.end() && !files_.find_stored(stored->second))
+    stored_.erase(stored);
+}
+
+void PieceStore::use_all() {
+  std::erase_if(stored_,
+                [&](const auto& stored) { return !files_.find_stored(stored.second); });
+}
+
+void PieceStore::finish() {
+  if (begun_)
+    files_.finish_stored(/*is_whole=*/false);
+  begun_.reset();
+}
+
+}  // namespace gosym
