@@ -158,13 +158,15 @@ ON_CPU, WALL = [*RECORD, "-p"], [*RECORD, "--wall", "-p"]
 # Into a directory of its own, where it may remove and rename.
 ELSEWHERE = WORK / "recorded-elsewhere"
 INTO_ELSEWHERE = ["record", "-q", "-d", "1s", "-o", ELSEWHERE / "attacked.raw", "-p"]
+INTO_DIRECTORY = ["record", "-q", "-d", "2s", "--rotate", "1s", "-o", WORK / "kept-by-attacked", "-p"]
 # Commands that have such a process, and attacks that are its task: the parser of a process's files sees
 # its own program.
 LOOKERS = {"parser": ([["goroutines"], ["resolve", "0x400000", "--pid"]], set()),
            "reader": ([["goroutines"], WALL], {"memory"}),
            "recorder": ([ON_CPU, WALL], set()),
            "keeper": ([ON_CPU], {"perf"}),
-           "remover": ([INTO_ELSEWHERE], set())}
+           "remover": ([INTO_ELSEWHERE], set()),
+           "storer": ([INTO_DIRECTORY], set())}
 
 
 def taken_over_beside_a_process():
@@ -179,7 +181,7 @@ def taken_over_beside_a_process():
                 in_etc(victim).unlink(missing_ok=True)
             tried, won = outcomes(name, told_in(told))
             assert tried > 20, (words, name, tried, done)
-            if name in ("recorder", "remover"):
+            if name in ("recorder", "remover", "storer"):
                 won -= by_path()
             assert won == tasks, (words, name, won)
 

@@ -99,6 +99,8 @@ def commands(pid):
             "record -p": [*record, "-p", pid],
             "record --wall -p": [*record, "--wall", "-p", pid],
             "record --off-cpu -p": [*record, "--off-cpu", "-p", pid],
+            "record --rotate": ["record", "-q", "-d", SHORTLY, "--rotate", "1s", "-o",
+                                folder() / f"{archived.stem}.kept", "-p", pid],
             "record -- COMMAND": [*own, "--", spin()],
             "top -p": ["top", "-d", SHORTLY, "-p", pid],
             "report": ["report", recorded()],
