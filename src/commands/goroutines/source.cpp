@@ -159,7 +159,8 @@ Result<ChosenSource> choose_source(std::string_view command, const std::string& 
     return Error("PID, NAME or CORE is required: of which process?")
         .with_hint(fmt::format("gosym {} 4242, or a name, or a core file", command))
         .with_exit_status(kUsage);
-  ChosenSource chosen = {.is_core = names_core_file(word)};
+  ChosenSource chosen;
+  chosen.is_core = names_core_file(word);
   std::erase(outputs, "");
   NamedFiles files = {.outputs = std::move(outputs), .has_processes = true};
   if (chosen.is_core) {
