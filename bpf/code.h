@@ -40,7 +40,11 @@ __noinline __u64 called_by_name(__u64 return_address) {
     return 0;
   return call.opcode == 0xe8 ? return_address + call.distance : 0;
 #else
-  return 0;
+  __u32 call;
+  if (bpf_probe_read_user(&call, sizeof(call), (void*)(return_address - sizeof(call))))
+    return 0;
+  __s64 distance = (__s64)((__u64)call << 38) >> 36;  // 26 bits that count instructions
+  return (call & 0xfc000000) == 0x94000000 ? return_address - sizeof(call) + distance : 0;
 #endif
 }
 

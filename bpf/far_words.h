@@ -75,7 +75,7 @@ __noinline __u64 take_code_words(__u64 offset, __u64 first, __u64 count) {
     asm volatile("" : "+r"(index));
     if (index >= count || index >= GOSYM_PAGE_SIZE / 8)
       break;
-    __u64 word = page->words[index];
+    __u64 word = page->words[index] & code_mask;
     if (may_be_code(page, word))
       append_far_word(offset + 8 * index, word);
   }

@@ -23,10 +23,13 @@ struct frame_and_above {
 
 // False if the frame cannot be read. On a page's end it may be the last that can.
 static __always_inline bool read_frame(struct frame_and_above* read, __u64 frame_pointer) {
-  if (!bpf_probe_read_user(read, sizeof(*read), (void*)frame_pointer))
-    return true;
-  read->above = 0;
-  return !bpf_probe_read_user(&read->frame, sizeof(read->frame), (void*)frame_pointer);
+  if (bpf_probe_read_user(read, sizeof(*read), (void*)frame_pointer)) {
+    read->above = 0;
+    if (bpf_probe_read_user(&read->frame, sizeof(read->frame), (void*)frame_pointer))
+      return false;
+  }
+  read->frame.return_address &= code_mask;
+  return true;
 }
 
 // Notes the return addresses that lie from `place` on, below the frame that the chain leads to
@@ -47,6 +50,10 @@ static __always_inline bool append_frame(struct gosym_sample* sample, __u64 fram
                                          const struct frame_and_above* read) {
   if (!append_to(sample, read->frame.return_address))
     return false;
+#if defined(__TARGET_ARCH_arm64)
+  // Calls put no return address on the stack, and who calls another keeps a frame.
+  return true;
+#endif
   if (read->above - sample->code < sample->code_size &&
       sample->user_depth <= GOSYM_INNER_FRAMES)
     note_passed(frame_pointer + sizeof(read->frame), read->frame.next);

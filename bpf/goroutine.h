@@ -8,6 +8,7 @@
 #include "code.h"
 #include "kernel.h"
 #include "sample.h"
+#include "scratch.h"
 #include "user_memory.h"
 
 // The processes whose program is of Go, and how to read it.
@@ -26,6 +27,7 @@ struct goroutine {
   __u64 sp;
   __u64 pc;
   __u64 bp;
+  __u64 lr;       // arm64: what a function that has no frame yet returns to; 0: there is none
   __u64 g0;       // the address of what stands for the thread itself
   __u64 g0_high;  // end of the stack that it has for C code
   __u64 g0_sp;    // where on it begins what works for the goroutine
@@ -48,19 +50,35 @@ struct {
 
 // Address of the pointer to g of the current thread.
 static __always_inline __u64 place_of_g(const struct gosym_go_program* program) {
-#if defined(__TARGET_ARCH_x86)
   struct task_struct* task = (void*)bpf_get_current_task();
   __u64 offset = program->offset_at ? read_word(program->offset_at) : program->offset;
-  return BPF_CORE_READ(task, thread.fsbase) + offset;
-#else
-  return 0;
+  return THREAD_POINTER(task) + offset;
+}
+
+// True if it is a g that a thread has for current: that thread's m leads back to it.
+static __always_inline bool is_current_g(const struct gosym_go_program* program, __u64 g) {
+  __u64 m = read_word(g + program->g_m);
+  return m && g &&
+         (g == read_word(m) || g == read_word(m + program->m_curg) ||
+          g == read_word(m + program->m_gsignal));
+}
+
+// On arm64 Go code has its g in a register, which C code may use for something else; programs with
+// C code keep it in the memory of the thread as well.
+static __always_inline __u64 current_g(const struct gosym_go_program* program) {
+#if defined(__TARGET_ARCH_arm64)
+  struct gosym_sample* sample = scratch_sample();
+  if (sample && is_current_g(program, sample->registers[28]))
+    return sample->registers[28];
 #endif
+  return read_word(place_of_g(program));
 }
 
 static __always_inline bool has_on_stack(const struct goroutine* goroutine, __u64 place) {
   return place >= goroutine->low && place < goroutine->high;
 }
 
+#if defined(__TARGET_ARCH_x86)
 // Finds where the goroutine left its stack from the stack pointer that it comes back to, or
 // nothing: its return address lies there, or behind a frame of up to three words. The last of
 // those is the frame pointer of the caller; if there is none it may be `frame`.
@@ -126,6 +144,7 @@ static __always_inline void find_call_of_c(struct goroutine* found,
   if (place)
     find_left_stack(found, place, read_word(begin - 8));
 }
+#endif
 
 // One whose stack is of segments. The thread's m is told behind its g.
 static __always_inline void find_goroutine_on_segment(const struct gosym_go_program* program,
@@ -144,6 +163,29 @@ static __always_inline void find_goroutine_on_segment(const struct gosym_go_prog
   found->has_segments = found->is_on_stack;
 }
 
+// Finds where the goroutine left its stack that is still the current one.
+static __always_inline bool find_current_left_stack(struct goroutine* found,
+                                                    struct registers registers) {
+#if defined(__TARGET_ARCH_x86)
+  if (!has_called_c(found, registers.sp))
+    return false;
+  find_call_of_c(found, registers);
+#else
+  // Clocks go to the thread's stack for the vDSO, which keeps x20: there they have their own.
+  struct gosym_sample* sample = scratch_sample();
+  if (!sample)
+    return false;
+  __u64 sp = sample->registers[20];
+  if (!has_on_stack(found, sp) || !follows_call(read_word(sp)))
+    return false;
+  found->sp = sp;
+  found->bp = sp - 8;
+  found->has_left_stack = true;
+  found->is_current = true;
+#endif
+  return true;
+}
+
 // A pointer that is not a g is detected: no m points back to it.
 static __always_inline void find_goroutine(const struct gosym_go_program* program,
                                            struct registers registers,
@@ -152,12 +194,11 @@ static __always_inline void find_goroutine(const struct gosym_go_program* progra
     find_goroutine_on_segment(program, registers, found);
     return;
   }
-  __u64 g = read_word(place_of_g(program));
+  __u64 g = current_g(program);
   __u64 m = read_word(g + program->g_m);
   __u64 g0 = read_word(m);
   __u64 current = read_word(m + program->m_curg);
-  bool is_one_of_m = g == g0 || g == current || g == read_word(m + program->m_gsignal);
-  if (!m || !is_one_of_m || !current || read_word(current + program->g_m) != m)
+  if (!is_current_g(program, g) || !current || read_word(current + program->g_m) != m)
     return;
   found->address = current;
   found->low = read_word(current);
@@ -172,16 +213,17 @@ static __always_inline void find_goroutine(const struct gosym_go_program* progra
     return;
   found->g0_sp = read_word(g0 + program->g_sched_sp);
   // gogo and systemstack, too, make it the current one before they go to its stack.
-  if (g == current && has_called_c(found, registers.sp)) {
-    find_call_of_c(found, registers);
+  if (g == current && find_current_left_stack(found, registers))
     return;
-  }
   found->sp = read_word(current + program->g_sched_sp);
   found->pc = read_word(current + program->g_sched_sp + 8);
   found->bp = read_word(current + program->g_sched_bp);
+  found->lr = read_word(current + program->g_sched_bp - 8);
   found->has_left_stack = has_on_stack(found, found->sp);
   // A goroutine that calls C code is on the thread's stack already, or still, and nothing else
   // was saved.
+#if defined(__TARGET_ARCH_x86)
   if (g == current && !found->has_left_stack)
     find_left_stack(found, registers.r12, registers.fp);
+#endif
 }

@@ -18,7 +18,16 @@ static __always_inline bool is_saved_frame(__u64 top, __u64 sp, __u64 high) {
 // pushed the frame pointer, before it has not. Up to Go 1.15 nanotime leaves its stack pointer
 // in the register, and that is where systemstack begins as well. After a call back from C code
 // bp is not what it was.
+//
+// On arm64 the word there is what the function itself returns to, with the frame pointer of its
+// caller below: that leads to right below the stack pointer of the caller.
 __noinline __u64 resume(__u64 end, __u64 sp, __u64 bp, __u64 high) {
+#if defined(__TARGET_ARCH_arm64)
+  UNUSED(bp);
+  __u64 caller = read_word(sp - 8);
+  __u64 place = is_saved_frame(caller, sp, high) ? caller : sp;
+  return begin_piece(end, place, place, true) ? sp - 8 : 0;
+#endif
   __u64 top = read_word(sp);
   if ((sp == bp && !follows_call(top)) || is_saved_frame(top, sp, high))
     return begin_piece(end, sp + 8, top, true) ? sp : 0;
@@ -28,6 +37,11 @@ __noinline __u64 resume(__u64 end, __u64 sp, __u64 bp, __u64 high) {
   append(top);
   return frame;
 }
+
+// Bytes of the frame of cgocallback on arm64, from where it keeps the stack pointer that the runtime
+// had for the thread.
+#define CALLBACK_FRAME 48
+#define CALLBACK_SAVED 16
 
 // C code called Go code back, whose frames begin above `last`, those of cgocallback. It saved
 // there the pc and sp that the goroutine had left its stack with, for C code (below):
@@ -41,10 +55,27 @@ __noinline __u64 resume(__u64 end, __u64 sp, __u64 bp, __u64 high) {
 // The latter; 0 if this is no such call. While the runtime copies a stack to a larger place the
 // chain leads out of the new one, too, to what has not been adjusted yet: there the words are
 // those of any frame.
+//
+// On arm64 cgocallback saves pc in the lowest word of that frame, and below it bp, which leads to
+// right below what was on top; how large the frame before is is not known.
 __noinline __u64 find_callback(__u64 last, __u64 callback_frame, __u64 high) {
   struct gosym_sample* sample = scratch_sample();
   if (!sample)
     return 0;
+#if defined(__TARGET_ARCH_arm64)
+  UNUSED(callback_frame);
+  const int max_words = 128;  // of the frame of cgocallbackg: it has 30 or so
+  for (int i = 0; i < max_words; i++) {
+    __u64 place = last + sizeof(struct frame) + 8 * i;
+    if (place + CALLBACK_FRAME + 8 >= high)
+      break;
+    __u64 pc = read_word(place + 8);
+    if (read_word(place) == place + CALLBACK_FRAME && pc - sample->code < sample->code_size &&
+        !follows_call(pc))
+      return place + CALLBACK_FRAME + 8;
+  }
+  return 0;
+#endif
   __u64 before = last + sizeof(struct frame) + callback_frame;
   __u64 pc = read_word(before - 8);
   __u64 top = read_word(before);
@@ -66,6 +97,17 @@ __noinline __u64 cross_callback(__u64 last, __u64 before, __u64 callback_frame, 
     return 0;
   __u64 frame = read_word(last);
   __u64 left = read_word(pieces->left_at);
+#if defined(__TARGET_ARCH_arm64)
+  UNUSED(callback_frame);
+  __u64 saved = left + CALLBACK_SAVED;
+  __u64 limit = read_word(saved);
+  bool has_place = frame + 8 == left && limit > frame;
+  if (!begin_piece(before, has_place ? left + CALLBACK_FRAME - 8 : 0, read_word(frame), false))
+    return 0;
+  walk_part(frame, 0, has_place ? limit : ~0ull);
+  pieces->left_at = saved;
+  return resume(limit, before, 0, high);
+#endif
   __u64 end = read_word(left);
   bool is_known = frame + sizeof(struct frame) == left + callback_frame && end > frame;
   if (!begin_piece(last + sizeof(struct frame), is_known ? frame + 8 : 0, read_word(frame),
@@ -84,10 +126,20 @@ __noinline __u64 cross_callback(__u64 last, __u64 before, __u64 callback_frame, 
 //                            asmcgocall does as morestack
 //   mcall                    pc, sp and bp are those of the caller
 //   morestack                pc, sp and bp are those of a function that has not done anything
-//                            yet, so that its return address is on top of the stack
+//                            yet, so that its return address is on top of the stack; on arm64 it
+//                            is in lr, which is 0 else
 static __always_inline __u64 take_goroutine_top(const struct goroutine* goroutine) {
   if (!follows_call(goroutine->pc))
     return resume(goroutine->g0_sp, goroutine->sp, goroutine->bp, goroutine->high);
+#if defined(__TARGET_ARCH_arm64)
+  // Right below the stack pointer, as its frame is not begun.
+  if (!begin_piece(goroutine->g0_sp, goroutine->sp - 8, goroutine->bp, true))
+    return 0;
+  append(goroutine->pc);
+  if (is_return_address(goroutine->lr))
+    append(goroutine->lr);
+  return goroutine->bp;
+#endif
   __u64 top = read_word(goroutine->sp);
   bool is_below = !goroutine->is_current && (may_call(top, goroutine->pc) || is_goexit(top));
   if (!begin_piece(goroutine->g0_sp, goroutine->sp - 8, is_below ? 0 : goroutine->bp, true))
@@ -120,9 +172,15 @@ static __always_inline void leave_goroutine_stack(struct gosym_sample* sample,
     return;
   __u64 next = read_word(last);
   __u64 left = read_word(pieces->left_at);
+#if defined(__TARGET_ARCH_arm64)
+  goroutine->called_from_c = next + 8 == left;
+  __u64 place = left + CALLBACK_FRAME - 8;
+#else
   goroutine->called_from_c = next - left < program->callback_frame;
+  __u64 place = next + 8;
+#endif
   if (goroutine->called_from_c &&
-      !begin_piece(last + sizeof(struct frame), next + 8, read_word(next), false))
+      !begin_piece(last + sizeof(struct frame), place, read_word(next), false))
     return;
   walk_stack(sample, next, last + sizeof(struct frame));
 }

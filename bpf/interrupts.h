@@ -15,10 +15,6 @@
 #include "kernel.h"
 #include "registers.h"
 
-// Twice as much as a thread's stack in the kernel has: that of a kernel which looks for errors
-// of its own. No other stack lies as near.
-#define MAX_KERNEL_STACK 32768
-
 static __always_inline bool is_in_system_call(struct task_struct* task) {
   struct pt_regs___kernel* saved = saved_registers(task);
 #if defined(__TARGET_ARCH_x86)
@@ -28,13 +24,14 @@ static __always_inline bool is_in_system_call(struct task_struct* task) {
 #endif
 }
 
-// `room` is in a map: from there the verifier lets an address come back as a number.
+// A kernel that looks for errors of its own has stacks of twice the size. No other stack lies as
+// near. `room` is in a map: from there the verifier lets an address come back as a number.
 static __always_inline bool is_in_interrupt(volatile __u64* room) {
   struct task_struct* task = (void*)bpf_get_current_task();
   __u64 here;
   *room = (__u64)&here;
   if (BPF_CORE_READ(task, pid) == 0 ||
-      *room - (__u64)BPF_CORE_READ(task, stack) >= MAX_KERNEL_STACK)
+      *room - (__u64)BPF_CORE_READ(task, stack) >= 2 * (__u64)kernel_stack_size)
     return true;
   return !(BPF_CORE_READ(task, flags) & PF_KTHREAD) && !is_in_system_call(task);
 }

@@ -20,9 +20,14 @@ struct signal_struct {
   atomic_t___gosym live;  // threads that have not begun to exit
 };
 
-// On x86-64; arm64 has it elsewhere.
 struct thread_struct {
+#if defined(__TARGET_ARCH_x86)
   unsigned long fsbase;
+#else
+  struct {
+    unsigned long tp_value;
+  } uw;
+#endif
 };
 
 struct mm_struct {
@@ -120,3 +125,10 @@ struct pt_regs___kernel {
 #pragma clang attribute pop
 
 #define PF_KTHREAD 0x00200000  // include/linux/sched.h
+
+// Where the thread has its thread-local storage.
+#if defined(__TARGET_ARCH_x86)
+#define THREAD_POINTER(task) BPF_CORE_READ(task, thread.fsbase)
+#else
+#define THREAD_POINTER(task) BPF_CORE_READ(task, thread.uw.tp_value)
+#endif

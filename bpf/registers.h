@@ -19,11 +19,14 @@ static __always_inline bool is_kernel_address(__u64 address) {
   return (__s64)address < 0;
 }
 
-// Before bpf_task_pt_regs (Linux 5.15): the registers lie at the end of the kernel stack, which
-// is 16 KiB long unless the kernel was built to find its own memory errors.
+// Set before the program is loaded: bytes of a thread's stack in the kernel, unless that was built
+// to find its own memory errors.
+const volatile __u32 kernel_stack_size = 16384;
+
+// Before bpf_task_pt_regs (Linux 5.15): the registers lie at the end of the kernel stack.
 static __always_inline void* registers_by_layout(struct task_struct* task) {
-  const unsigned long end = 16384;
-  return BPF_CORE_READ(task, stack) + end - bpf_core_type_size(struct pt_regs___kernel);
+  return BPF_CORE_READ(task, stack) + kernel_stack_size -
+         bpf_core_type_size(struct pt_regs___kernel);
 }
 
 // The registers with which another task entered the kernel.
@@ -63,6 +66,8 @@ static __always_inline void take_saved_registers(struct pt_regs___kernel* saved,
                                                  struct gosym_sample* sample) {
 #if defined(__TARGET_ARCH_x86)
   bpf_probe_read_kernel(sample->registers, sizeof(sample->registers), &saved->r15);
+#else
+  bpf_probe_read_kernel(sample->registers, sizeof(sample->registers), &saved->regs);
 #endif
 }
 
@@ -85,5 +90,9 @@ static __always_inline void take_registers(struct bpf_perf_event_data* ctx,
   sample->registers[12] = ctx->regs.rdx;
   sample->registers[13] = ctx->regs.rsi;
   sample->registers[14] = ctx->regs.rdi;
+#else
+#pragma unroll
+  for (int i = 0; i < GOSYM_REGISTERS; i++)
+    sample->registers[i] = ctx->regs.regs[i];
 #endif
 }

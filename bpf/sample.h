@@ -42,17 +42,23 @@
 #define GOSYM_MAX_PASSED_IN_A_ROW 4
 #define GOSYM_MAX_PASSED 128
 
-// General registers of user code, in the order of the kernel's pt_regs: r15, r14, r13, r12,
-// rbp, rbx, r11, r10, r9, r8, rax, rcx, rdx, rsi, rdi.
-#if defined(__TARGET_ARCH_x86) || defined(__x86_64__)
-#define GOSYM_REGISTERS 15
-#else
-#define GOSYM_REGISTERS 0
-#endif
-
+// General registers of user code, in the order of the kernel's pt_regs. x86-64: r15, r14, r13,
+// r12, rbp, rbx, r11, r10, r9, r8, rax, rcx, rdx, rsi, rdi. arm64: x0 to x30.
+//
 // Words below the stack pointer that code may use which calls nothing: the red zone of the ABI
 // of x86-64. That of arm64 has none.
-#define GOSYM_RED_ZONE (GOSYM_REGISTERS ? 16 : 0)
+//
+// Bytes below the stack pointer from where on a stack is taken: on arm64 Go code has its frame
+// pointer, and what that points to, 8 bytes below.
+#if defined(__TARGET_ARCH_x86) || defined(__x86_64__)
+#define GOSYM_REGISTERS 15
+#define GOSYM_RED_ZONE 16
+#define GOSYM_BELOW_STACK 0
+#else
+#define GOSYM_REGISTERS 31
+#define GOSYM_RED_ZONE 0
+#define GOSYM_BELOW_STACK 16
+#endif
 
 // The least bytes of one CPU's ring, and the most. The sampler chooses: by the frequency, and
 // by what a sample may take, for 200 ms without a reader, which comes every 50 ms. The least
@@ -253,8 +259,8 @@ struct gosym_sample {
   __u32 doublings;  // of the threshold by which a wait was chosen
   __u32 padding;
   // Registers of the user code, here and below. The stack pointer is the next multiple of 8
-  // below the code's, which lies `misaligned` bytes above: some code moves it by one or two
-  // bytes for a while.
+  // that is GOSYM_BELOW_STACK bytes or more below the code's, which lies `misaligned` bytes
+  // above: some code moves it by one or two bytes for a while.
   __u64 stack_pointer;
   __u64 misaligned;
   __u64 frame_pointer;

@@ -54,8 +54,8 @@ static __noinline int take_sample(struct bpf_perf_event_data* ctx, __u32 event) 
   sample->cgroup = bpf_get_current_cgroup_id();
   sample->state = GOSYM_STATE_NONE;
 
-  struct registers registers = {PT_REGS_IP(&ctx->regs), PT_REGS_SP(&ctx->regs),
-                                PT_REGS_FP(&ctx->regs), 0};
+  struct registers registers = {
+      .ip = PT_REGS_IP(&ctx->regs), .sp = PT_REGS_SP(&ctx->regs), .fp = PT_REGS_FP(&ctx->regs)};
 #if defined(__TARGET_ARCH_x86)
   registers.r12 = ctx->regs.r12;
 #endif

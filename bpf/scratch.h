@@ -24,8 +24,8 @@ static __always_inline struct gosym_sample* scratch_sample(void) {
 }
 
 static __always_inline void set_stack_pointer(struct gosym_sample* sample, __u64 place) {
-  sample->stack_pointer = place & ~7ull;
-  sample->misaligned = place & 7;
+  sample->misaligned = GOSYM_BELOW_STACK + (place & 7);
+  sample->stack_pointer = place - sample->misaligned;
 }
 
 // Bytes of the stack that the sample has before the words of the top.

@@ -60,8 +60,10 @@ static __always_inline __u64 wanted_top_size(const struct gosym_sample* sample,
 // A rule may count with a word that the code has put below its stack pointer, as that of
 // OpenSSL's SHA-512 does. What cannot be read becomes zeros.
 static __always_inline void take_red_zone(struct gosym_sample* sample) {
+#if GOSYM_RED_ZONE
   bpf_probe_read_user(sample->red_zone, sizeof(sample->red_zone),
                       (void*)(sample->stack_pointer - sizeof(sample->red_zone)));
+#endif
 }
 
 // Above this nothing lies on the stack that called the code which was sampled, if that is a
@@ -82,12 +84,8 @@ static __always_inline __u64 end_of_native_stack(__u64 place) {
   __u64 start = BPF_CORE_READ(task, mm, start_stack);
   if (start - place < near)
     return start;
-#if defined(__TARGET_ARCH_x86)
-  __u64 thread = BPF_CORE_READ(task, thread.fsbase);
-  if (thread - place < near)
-    return thread;
-#endif
-  return 0;
+  __u64 thread = THREAD_POINTER(task);
+  return thread - place < near ? thread : 0;
 }
 
 // Beyond the top, if all of that was taken: it ends at `end`. Pages of a buffer that was not

@@ -7,6 +7,18 @@
 #include "scratch.h"
 #include "user_memory.h"
 
+// True if the chain of the thread's stack, up to the frame `last`, may have passed over frames
+// before it came to where that stack begins. On arm64, where frames lie elsewhere in it, it does
+// not if it leads to what left the goroutine's.
+static __always_inline bool lacks_frames(const struct goroutine* goroutine,
+                                         struct registers registers, __u64 last) {
+#if defined(__TARGET_ARCH_x86)
+  return goroutine->g0_sp - last > GOSYM_MAX_ENTRY_SIZE;
+#else
+  return (last ? read_word(last) : registers.fp) != goroutine->bp;
+#endif
+}
+
 static __always_inline void walk_user_stack(struct gosym_sample* sample,
                                             struct registers registers,
                                             const struct gosym_go_program* program,
@@ -16,17 +28,19 @@ static __always_inline void walk_user_stack(struct gosym_sample* sample,
   set_stack_pointer(sample, registers.sp);
   sample->frame_pointer = registers.fp;
   bool has_frames = program && program->g_sched_bp;
+  __u64 bottom = lowest_frame(registers.sp);
   if (program && goroutine->has_left_stack) {
-    __u64 last = has_frames ? walk_part(registers.fp, registers.sp, goroutine->g0_sp) : 0;
-    sample->has_gap = goroutine->g0_sp - last > GOSYM_MAX_ENTRY_SIZE;
+    __u64 last = has_frames ? walk_part(registers.fp, bottom, goroutine->g0_sp) : 0;
+    sample->has_gap = lacks_frames(goroutine, registers, last);
     __u64 frame_pointer = take_goroutine_top(goroutine);
     sample->user_end = GOSYM_END_BAD_FRAME;
     if (has_frames)
-      take_goroutine_stack(sample, program, goroutine, frame_pointer, goroutine->sp);
+      take_goroutine_stack(sample, program, goroutine, frame_pointer,
+                           lowest_frame(goroutine->sp));
   } else if (has_frames && goroutine->is_on_stack) {
-    take_goroutine_stack(sample, program, goroutine, registers.fp, registers.sp);
+    take_goroutine_stack(sample, program, goroutine, registers.fp, bottom);
   } else {
-    walk_stack(sample, registers.fp, registers.sp);
+    walk_stack(sample, registers.fp, bottom);
   }
 }
 

@@ -52,7 +52,22 @@ bool is_context_start(const Image& image, ImageAddress address) {
   return code.starts_with("\x48\x31\xff\xe8") && code.size() > 8 && code[8] == '\xf4';
 }
 
+namespace {
+
+// mov x8, #139; svc #0
+bool is_signal_return_arm64(const Image& image, ImageAddress address) {
+  auto loaded = image.loaded_from(address);
+  Bytes code = loaded.value_or(Bytes{});
+  return load<uint32_t>(code, 0, image.order) == 0xd2801168 &&
+         load<uint32_t>(code, 4, image.order) == 0xd4000001;
+}
+
+}  // namespace
+
 bool is_signal_return(const Image& image, ImageAddress address) {
+  if (image.machine == EM_AARCH64)
+    return is_signal_return_arm64(image, address) ||
+           is_signal_return_arm64(image, ImageAddress{to_integer(address) - 4});
   if (image.machine != EM_X86_64)
     return false;
   // mov $15, %rax or %eax; syscall

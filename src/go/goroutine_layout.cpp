@@ -508,4 +508,69 @@ std::optional<GoroutinePointer> find_goroutine_pointer(Bytes code, ImageAddress 
   return std::nullopt;
 }
 
+namespace {
+
+constexpr uint32_t kLoadG = 0xf87b681c;
+constexpr uint32_t kStoreG = 0xf83b681c;
+constexpr uint32_t kReadThreadPointer = 0xd53bd040;
+constexpr uint32_t kLoadedRegister = 27;
+
+// A part of an instruction.
+constexpr uint32_t bits(uint32_t instruction, uint32_t first, uint32_t count) {
+  return instruction >> first & ((uint32_t{1} << count) - 1);
+}
+
+// movz x27, N, or movk, with N in its place; none of other instructions.
+std::optional<uint32_t> moved(uint32_t instruction, uint32_t opcode) {
+  if (bits(instruction, 23, 9) != opcode || bits(instruction, 0, 5) != kLoadedRegister ||
+      bits(instruction, 21, 2) > 1)
+    return std::nullopt;
+  return bits(instruction, 5, 16) << 16 * bits(instruction, 21, 2);
+}
+
+// The operand of adrp x27, which is at `address`, and of the load that follows.
+std::optional<uint64_t> loaded_place(uint32_t page, uint32_t load, uint64_t address) {
+  if ((page & 0x9f000000) != 0x90000000 || bits(page, 0, 5) != kLoadedRegister ||
+      (load & 0xffc00000) != 0xf9400000 ||
+      bits(load, 0, 10) != (kLoadedRegister << 5 | kLoadedRegister))
+    return std::nullopt;
+  uint64_t distance = uint64_t{bits(page, 5, 19)} << 14 | uint64_t{bits(page, 29, 2)} << 12;
+  if (bits(page, 23, 1) != 0)
+    distance -= uint64_t{1} << 33;
+  return (address & ~uint64_t{0xfff}) + distance + 8 * uint64_t{bits(load, 10, 12)};
+}
+
+// `code` ends before the load or store of g.
+std::optional<GoroutinePointer> read_load(Bytes code, ImageAddress address) {
+  constexpr uint32_t kMovz = 0x1a5;
+  constexpr uint32_t kMovk = 0x1e5;
+  auto before = [&](size_t count) {
+    return code.size() < 4 * count ? 0
+                                   : load<uint32_t>(code, code.size() - 4 * count).value_or(0);
+  };
+  if (auto offset = moved(before(1), kMovz); offset && before(2) == kReadThreadPointer)
+    return GoroutinePointer{int64_t{*offset}, std::nullopt};
+  if (before(3) != kReadThreadPointer)
+    return std::nullopt;
+  auto high = moved(before(2), kMovz);
+  auto low = moved(before(1), kMovk);
+  if (high && low)
+    return GoroutinePointer{int64_t{*high | *low}, std::nullopt};
+  auto place = loaded_place(before(2), before(1), to_integer(address) + code.size() - 8);
+  return place ? std::optional(GoroutinePointer{0, ImageAddress{*place}}) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<GoroutinePointer> find_goroutine_pointer_arm64(Bytes code, ImageAddress address) {
+  for (size_t at = 0; at + 4 <= code.size(); at += 4) {
+    uint32_t instruction = load<uint32_t>(code, at).value_or(0);
+    if (instruction != kLoadG && instruction != kStoreG)
+      continue;
+    if (auto found = read_load(code.first(at), address))
+      return found;
+  }
+  return std::nullopt;
+}
+
 }  // namespace gosym::go

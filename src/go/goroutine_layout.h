@@ -162,8 +162,9 @@ std::vector<ImageAddress> find_allgs(const Module& module);
 // Searches the code of runtime.allgadd, which lies at `address`.
 std::vector<ImageAddress> find_allgs(uint16_t machine, Bytes code, ImageAddress address);
 
-// Place where each thread of a program keeps a pointer to its g (above) on x86-64:
-// an offset from the thread pointer, fs. The linker knows the offset in an executable; in a
+// Place where each thread of a program keeps a pointer to its g (above): an offset from the
+// thread pointer, fs on x86-64. On arm64 only programs with C code keep it there; x28 has it where
+// Go code runs. The linker knows the offset in an executable; in a
 // library it is known when that is loaded, and the dynamic linker writes it to a word.
 struct GoroutinePointer {
   int64_t offset = 0;
@@ -185,7 +186,16 @@ struct GoroutinePointer {
 // OFFSET and DISTANCE are i32. `code` is loaded at `address`; none if it has no such place.
 std::optional<GoroutinePointer> find_goroutine_pointer(Bytes code, ImageAddress address);
 
-// Code that the search above has to see at once.
-inline constexpr size_t kGoroutinePointerCode = 15;
+// Likewise for arm64, where runtime.load_g has it, or runtime.save_g, which stores it:
+//
+//   d53bd040                             mrs x0, tpidr_el0
+//   executable                           movz x27, OFFSET
+//    or                                  movz x27, OFFSET >> 16, lsl 16; movk x27, OFFSET & 0xffff
+//   else                                 adrp x27, PAGE; ldr x27, [x27, OFFSET_IN_PAGE]
+//   f87b681c, or f83b681c                ldr x28, [x0, x27], or str
+std::optional<GoroutinePointer> find_goroutine_pointer_arm64(Bytes code, ImageAddress address);
+
+// Code that the searches above have to see at once: a multiple of what instructions have.
+inline constexpr size_t kGoroutinePointerCode = 16;
 
 }  // namespace gosym::go

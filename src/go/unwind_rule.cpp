@@ -282,6 +282,33 @@ UnwindRule rule_of_arm64(int32_t depth, bool is_injected) {
   return rule;
 }
 
+// crosscall2, which C code calls, has its frame where C code has it: it saves the frame pointer
+// and the link register with the other registers that C code wants to keep.
+void set_frame_of_crosscall(const Module& module, const Function& function, uint64_t pc,
+                            UnwindRule& rule) {
+  // stp x29, x30, [sp, 8 * N]; or up to Go 1.19 str x29, [sp, 8 * N] and str x30, one behind it.
+  constexpr uint32_t kStorePair = 0xa9007bfd;
+  constexpr uint32_t kNumberOfPair = 0x3f8000;  // N, which is not negative here
+  constexpr uint32_t kStore = 0xf90003fe;
+  constexpr uint32_t kNumber = 0x3ffc00;
+  Bytes code = as_bytes(code_at(module, function.entry));
+  for (uint64_t at = 0; at < pc - function.entry; at += 4) {
+    uint32_t instruction = load<uint32_t>(code, at, module.image->order).value_or(0);
+    bool is_pair = (instruction & ~kNumberOfPair) == kStorePair;
+    if (!is_pair && (instruction & ~kNumber) != kStore)
+      continue;
+    auto offset = static_cast<int32_t>(is_pair ? 8 * ((instruction & kNumberOfPair) >> 15)
+                                               : 8 * ((instruction & kNumber) >> 10) - 8);
+    rule.return_kind = ReturnAddress::kOnStack;
+    rule.return_address = {Anchor::kStackPointer, offset + 8};
+    rule.frame_kind = FramePointer::kOnStack;
+    rule.frame_pointer = {Anchor::kStackPointer, offset};
+    return;
+  }
+  rule.return_kind = ReturnAddress::kInRegister;
+  rule.frame_kind = FramePointer::kUnchanged;
+}
+
 std::optional<UnwindRule> rule_of(uint16_t machine, int32_t depth, bool is_injected) {
   // Below 0 the return address has been taken off the stack, to some register.
   if (depth < 0 || depth > kMaxStackDepth)
@@ -336,6 +363,8 @@ std::optional<UnwindRule> unwind_rule(const Module& module, ImageAddress address
     rule->frame_pointer = module.image->machine == EM_X86_64
                               ? StackPlace{Anchor::kCfa, -16}
                               : StackPlace{Anchor::kStackPointer, -8};
+  if (module.image->machine == EM_AARCH64 && table.name(function->name_offset) == "crosscall2")
+    set_frame_of_crosscall(module, *function, *pc, *rule);
   return rule;
 }
 

@@ -284,6 +284,13 @@ constexpr uint64_t misalignment(uint64_t stack_alignment) {
   return stack_alignment % 8;
 }
 
+// Likewise as a place of the stack, in the register that DWARF has for arm64's stack pointer, if
+// offsets count from further down: Go code keeps frames there that begin 8 bytes below it.
+inline constexpr uint64_t kStackPointerRegister = 31;
+
+// The register of arm64 in which a function has what it returns to until it saves that.
+inline constexpr uint64_t kLinkRegister = 30;
+
 inline constexpr uint64_t kNoFrame = UINT64_MAX;
 
 // Up to which distance from the stack pointer a frame pointer is believed to point into the

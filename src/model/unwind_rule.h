@@ -65,6 +65,18 @@ inline constexpr UnwindRule kSignalReturn = {.cfa = {Anchor::kStackPointer, 160}
                                              .may_have_left = false,
                                              .is_evaluated = false};
 
+// Likewise on arm64, where a siginfo lies before the ucontext: x29 at 544, sp at 560, pc at 568.
+inline constexpr UnwindRule kSignalReturnArm64 = {
+    .cfa = {Anchor::kStackPointer, 560},
+    .is_cfa_loaded = true,
+    .return_kind = UnwindRule::ReturnAddress::kOnStack,
+    .return_address = {Anchor::kStackPointer, 568},
+    .frame_kind = UnwindRule::FramePointer::kOnStack,
+    .frame_pointer = {Anchor::kStackPointer, 544},
+    .is_signal_frame = true,
+    .may_have_left = false,
+    .is_evaluated = false};
+
 // The registers and the stack of a stopped function, for the evaluation of its rule. Registers
 // have the numbers that DWARF gives them.
 class MachineState {

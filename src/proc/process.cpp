@@ -307,4 +307,26 @@ std::vector<uint32_t> fpu_state_sizes(size_t) {
 }
 #endif
 
+#if defined(__aarch64__)
+uint64_t code_mask() {
+  // Below bit 55, which tells the kernel's half of the address space from the other; what lies
+  // above is ignored in addresses of data, and no address of code has it.
+  constexpr uint64_t kAll = (uint64_t{1} << 55) - 1;
+  uint64_t left = 0;
+  // xpaclri: strips x30, and does nothing on a processor that does not sign.
+  asm volatile("mov x30, %1\n\thint #7\n\tmov %0, x30" : "=r"(left) : "r"(kAll) : "x30");
+  return left | ~kAll;
+}
+#else
+uint64_t code_mask() {
+  return ~uint64_t{0};
+}
+#endif
+
+uint32_t kernel_stack_size() {
+  // On arm64 it is a page at least, which may have 64 KiB.
+  constexpr uint32_t kUsual = 16384;
+  return std::max(kUsual, static_cast<uint32_t>(sysconf(_SC_PAGESIZE)));
+}
+
 }  // namespace gosym::proc

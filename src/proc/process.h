@@ -103,4 +103,12 @@ std::vector<uint32_t> possible_cpus();
 // number first, at most `limit` numbers. None for machines other than x86-64.
 std::vector<uint32_t> fpu_state_sizes(size_t limit);
 
+// Bits of a word that may be an address of code. In the others arm64 can sign addresses that
+// code saves (pointer authentication); which these are the machine and its kernel tell. All bits
+// where nothing is signed.
+uint64_t code_mask();
+
+// Bytes of the stack that a thread has in the kernel.
+uint32_t kernel_stack_size();
+
 }  // namespace gosym::proc

@@ -79,7 +79,8 @@ struct StackPiece {
 
 // The top of a user stack, as it was sampled.
 struct StackTop {
-  uint64_t stack_pointer = 0;       // a multiple of 8
+  // A multiple of 8: the leaf's, or some way below it.
+  uint64_t stack_pointer = 0;
   std::span<const uint64_t> words;  // from the stack pointer on
   // Words further up that point into the code of the program, by offset as if all words were
   // here.
@@ -91,6 +92,8 @@ struct StackTop {
   std::span<const uint64_t> registers = {};   // by the number that DWARF gives them
   std::span<const uint64_t> red_zone = {};    // the words below the stack pointer, up to it
   uint64_t misaligned = 0;  // bytes that the stack pointer of the leaf is above `stack_pointer`
+  // Bits of a word that may be an address of code: with the others that may be signed.
+  uint64_t code_mask = ~uint64_t{0};
 
   // The offset of a place of one of the stacks among the words, in bytes, as if all of the last
   // one were here; kNoFrame: it is on none.

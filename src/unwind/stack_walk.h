@@ -100,8 +100,6 @@ public:
     if (goroutine_ && has_left(known))
       return false;
     UnwindRule rule = known.value_or(kFramed);
-    if (rule.return_kind == ReturnAddress::kInRegister)
-      return false;
     if (rule.return_kind == ReturnAddress::kNone) {
       has_root_ = true;
       end_ = StackEnd::kRoot;
@@ -114,18 +112,21 @@ public:
     }
     // Callers lie above, but for that of a leaf which has taken its return address from the
     // stack, as vfork does; the limit lets no sum of offsets go round.
-    bool is_popped = passed_.empty() && frame.return_word;
+    // With a link register that holds for what a signal has interrupted as well.
+    bool is_popped = (passed_.empty() || has_link_) && frame.return_word;
     bool is_above = frame.stack_pointer && *frame.stack_pointer + is_popped > stack_pointer_ &&
                     *frame.stack_pointer <= kMaxFrameDistance;
     Passed passed = {stack_.back(), stack_pointer_, frame_, frame.cfa};
     if (!is_above || !take_caller(rule, frame)) {
-      is_on_chain_ &= !known || may_go_on(rule);
+      is_on_chain_ &=
+          !known || rule.return_kind == ReturnAddress::kInRegister || may_go_on(rule);
       end_place_ = known && !rule.is_signal_frame ? frame.return_place : std::nullopt;
       return false;
     }
     passed_.push_back(passed);
-    restore_frame(frame);
+    restore_frame(rule, frame);
     stack_pointer_ = *frame.stack_pointer;
+    set_link(rule, frame);
     return true;
   }
 
@@ -263,7 +264,7 @@ private:
     ends_in_gap_ = ends_in_gap;
     taken_ = 1;
     is_on_chain_ = true;
-    has_root_ = returns_to_nothing_ = false;
+    has_root_ = returns_to_nothing_ = has_link_ = false;
     frame_ = frame;
     if (code_.is_return_address(chain_.front())) {
       stack_.push_back(chain_.front());
@@ -387,10 +388,28 @@ private:
     if (!cfa)
       return {};
     Frame frame{.cfa = *cfa, .stack_pointer = cfa};
-    frame.return_place = place_of(rule.return_address, *cfa);
+    if (rule.return_kind == ReturnAddress::kInRegister)
+      frame.return_word = link_register();
+    else
+      frame.return_place = place_of(rule.return_address, *cfa);
     frame.frame_kind = rule.frame_kind;
     frame.frame_place = place_of(rule.frame_pointer, *cfa);
     return frame;
+  }
+
+  // The leaf has what it returns to in a register, and so had what a signal interrupted.
+  std::optional<Word> link_register() const {
+    if (stack_.size() == 1)
+      return words_.register_at(kLinkRegister);
+    return has_link_ ? word_at(link_place_) : std::nullopt;
+  }
+
+  // Notes where that of the last function lies, which a signal interrupted. On arm64: behind its
+  // frame pointer, as the kernel saves all registers; or Go's runtime has put it below.
+  void set_link(const UnwindRule& rule, const Frame& frame) {
+    has_link_ = rule.is_signal_frame && !rule.is_evaluated;
+    bool is_by_kernel = rule.is_cfa_loaded && frame.frame_place;
+    link_place_ = is_by_kernel ? *frame.frame_place + kWordSize : frame.cfa - 2 * kWordSize;
   }
 
   Frame evaluated_frame() {
@@ -510,11 +529,13 @@ private:
 
   // The frame pointer of the caller. The chain goes on with it, or has nothing to do with it: a
   // function that has set up its frame is on the chain, and so is its caller.
-  void restore_frame(const Frame& frame) {
+  void restore_frame(const UnwindRule& rule, const Frame& frame) {
     // If it is lost it may still be as it was: then the chain meets the stack further up. And
     // between `leave` and `ret`, where it is the caller's again, compilers go on saying where
-    // it was saved.
-    if (frame.frame_kind != FramePointer::kOnStack || is_popped(frame.frame_place))
+    // it was saved. Go saves it below its stack pointer on arm64.
+    bool is_below = rule.frame_pointer.anchor == Anchor::kStackPointer && !rule.is_evaluated;
+    if (frame.frame_kind != FramePointer::kOnStack ||
+        (!is_below && is_popped(frame.frame_place)))
       return;
     std::optional<uint64_t> saved =
         frame.frame_word ? frame.frame_word->place : load(frame.frame_place);
@@ -606,6 +627,8 @@ private:
   bool is_alone_;                   // as in ChainState
   uint64_t leaf_;                   // the place of its stack pointer
   uint64_t stack_pointer_;
+  bool has_link_ = false;          // the last function's link register was saved
+  uint64_t link_place_ = 0;        // and lies there
   std::optional<uint64_t> frame_;  // where the frame pointer leads; none: not known
   bool is_on_chain_ = true;        // the chain goes on from `frame_`
   bool has_met_chain_ = false;     // the last caller was the next of the chain

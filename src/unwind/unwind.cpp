@@ -273,6 +273,11 @@ void count(uint8_t outcome, uint64_t samples, UnwindCounts& counts) {
 
 // The place of the leaf's.
 uint64_t stack_pointer_of(std::span<const StackWord> words) {
+  for (size_t i = words.size(); i > 0 && words[i - 1].is_register(); i--) {
+    const StackWord& word = words[i - 1];
+    if (word.is_place() && word.offset == offset_of_register(kStackPointerRegister))
+      return word.value;
+  }
   bool is_known = !words.empty() && words.back().is_number() &&
                   words.back().offset == offset_of_register(kStackAlignment);
   return is_known ? misalignment(words.back().value) : 0;

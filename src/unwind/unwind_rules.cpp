@@ -98,7 +98,7 @@ std::optional<UnwindRule> UnwindRules::find(const Location& location) {
   // Signal frames and begins of coroutines are known by their code, before any table is asked:
   // that of musl is missing, others do not hold the address behind the system call.
   if (!location.is_return && elf::is_signal_return(image, *location.image_address))
-    return kSignalReturn;
+    return image.machine == EM_AARCH64 ? kSignalReturnArm64 : kSignalReturn;
   if (!location.is_return && elf::is_context_start(image, *location.image_address))
     return UnwindRule{.return_kind = UnwindRule::ReturnAddress::kNone};
   // Rules are those of the call, not of what is returned to: that may be another function, if

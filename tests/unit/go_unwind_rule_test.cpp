@@ -107,6 +107,24 @@ TEST_CASE("go unwind rules: arm64 returns through a register until it has a fram
   CHECK(other.rule_at(8) == "sp+2432 sp+0 lost");
 }
 
+TEST_CASE("go unwind rules: crosscall2 of arm64 keeps registers as C code wants it") {
+  // sub sp, sp, #0xc0; stp x0, x1, [sp, #8]; stp x29, x30, [sp, #0xb0]
+  Sample cross({{0, 4}, {192, 0x20}, {0, 0x24}},
+               ByteWriter().u32(0xd10303ff).u32(0xa90087e0).u32(0xa90b7bfd).out);
+  cross.machine = EM_AARCH64;
+  cross.program.functions[0].name = "crosscall2";
+  CHECK(cross.rule_at(0) == "sp+0 link same");
+  CHECK(cross.rule_at(8) == "sp+192 link same");
+  CHECK(cross.rule_at(12) == "sp+192 sp+184 sp+176");
+  // str x29, [sp, #0x70]; str x30, [sp, #0x78]
+  Sample old({{0, 4}, {192, 0x20}, {0, 0x24}},
+             ByteWriter().u32(0xd10303ff).u32(0xf9003bfd).u32(0xf9003ffe).out);
+  old.machine = EM_AARCH64;
+  old.program.functions[0].name = "crosscall2";
+  CHECK(old.rule_at(8) == "sp+192 link same");
+  CHECK(old.rule_at(12) == "sp+192 sp+120 sp+112");
+}
+
 TEST_CASE("go unwind rules: below what is injected into code of arm64 lies a link register") {
   // str x30, [sp, -0xf0]!; stur x29, [sp, -8]
   Sample injected({{0, 4}, {240, 0x20}}, ByteWriter().u32(0xf8110ffe).u32(0xf81f83fd).out);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "bytes.h"
+#include "image_builder.h"
 
 namespace gosym::runtime_layout_test {
 
@@ -109,6 +110,36 @@ TEST_CASE("goroutine pointer: code like its beginning may come before it") {
   std::string code = "\x64\x48\xc7\x04\x25\xf0";
   code += as_text(kExecutable);
   CHECK(find(as_bytes(code)) == go::GoroutinePointer{-32, std::nullopt});
+}
+
+TEST_CASE("runtime layout: where programs for arm64 keep the pointer to g") {
+  auto find_arm64 = [](std::initializer_list<uint32_t> code) {
+    ByteWriter out;
+    for (uint32_t instruction : code)
+      out.u32(instruction);
+    return go::find_goroutine_pointer_arm64(as_bytes(out.out), kCode);
+  };
+  constexpr uint32_t kNop = 0xd503201f;
+  constexpr uint32_t kReadsThread = 0xd53bd040;
+  constexpr uint32_t kLoads = 0xf87b681c;
+  constexpr uint32_t kStores = 0xf83b681c;
+  // movz x27, #16
+  for (uint32_t use : {kLoads, kStores})
+    CHECK(find_arm64({kNop, kReadsThread, 0xd280021b, use}) ==
+          go::GoroutinePointer{16, std::nullopt});
+  // movz x27, #1, lsl #16; movk x27, #32
+  CHECK(find_arm64({kReadsThread, 0xd2a0003b, 0xf280041b, kLoads}) ==
+        go::GoroutinePointer{0x10020, std::nullopt});
+  // adrp x27, two pages on, or one back; ldr x27, [x27, #0x28]
+  CHECK(find_arm64({kReadsThread, 0xd000001b, 0xf940177b, kStores}) ==
+        go::GoroutinePointer{0, ImageAddress{0x403028}});
+  CHECK(find_arm64({kReadsThread, 0xf0fffffb, 0xf940177b, kStores}) ==
+        go::GoroutinePointer{0, ImageAddress{0x400028}});
+  // Another register, nothing of the thread, and no use of it.
+  CHECK_FALSE(find_arm64({kReadsThread, 0xd280021a, kLoads}));
+  CHECK_FALSE(find_arm64({kNop, 0xd280021b, kLoads}));
+  CHECK_FALSE(find_arm64({kReadsThread, 0xd280021b, kNop}));
+  CHECK_FALSE(find_arm64({kLoads}));
 }
 
 }  // namespace gosym::runtime_layout_test

@@ -294,6 +294,39 @@ TEST_CASE("needed words: of code that is not known yet all registers are taken")
                        {offset_of_register(kStackAlignment), StackWord::kNumber + 0x18}});
 }
 
+TEST_CASE("needed words: of a leaf of arm64 the link register, without what signs it") {
+  using ReturnAddress = UnwindRule::ReturnAddress;
+  RuleOf rule_of = [](uint64_t address) -> std::optional<UnwindRule> {
+    if (address == leaf(kFrameless))
+      return UnwindRule{.return_kind = ReturnAddress::kInRegister};
+    return UnwindRule{.cfa = {Anchor::kStackPointer, 32},
+                      .return_kind = ReturnAddress::kOnStack,
+                      .return_address = {Anchor::kStackPointer, 0}};
+  };
+  constexpr uint64_t kSignature = uint64_t{0x55} << 48;
+  std::vector<uint64_t> stack = {leaf(kFrameless), caller(kRoot)};
+  std::vector<uint64_t> registers(31, kSignature + caller(kFramed));
+  std::vector<uint64_t> words = {kSignature + caller(kSized)};
+  RecordedSample sample;
+  sample.user_stack = stack;
+  sample.frame_offset = 8;
+  StackTop top = {.stack_pointer = kStackPointer,
+                  .words = words,
+                  .registers = registers,
+                  .misaligned = 16,
+                  .code_mask = (uint64_t{1} << 48) - 1};
+  std::vector<StackWord> needed;
+  select_stack_slots(sample, top, kCode, rule_of, needed);
+  StackWord link = {offset_of_register(kLinkRegister), caller(kFramed)};
+  StackWord place = {offset_of_register(kStackPointerRegister), 16};
+  CHECK(needed == Words{link, place});
+  select_stack_slots(sample, top, kCode, kNoRules, needed);
+  CHECK(needed == Words{{0, caller(kSized)}, link, place});
+  top.code_mask = ~uint64_t{0};
+  select_stack_slots(sample, top, kCode, kNoRules, needed);
+  CHECK(needed == Words{place});
+}
+
 TEST_CASE("passed callers: they are of functions without a frame") {
   // 0x1000 has a frame, 0x2000 none, 0x3000 is injected into what it returns to; of others
   // nothing is known.

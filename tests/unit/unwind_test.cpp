@@ -531,4 +531,13 @@ TEST_CASE("unwind: a gap in a goroutine's stack is not one in the thread's own")
   }
 }
 
+TEST_CASE("unwind: places may be told from below the stack pointer") {
+  Sampled below = {.stack = {leaf(kFrameless)}, .words = {{16, caller(kRoot)}}};
+  CHECK(unwound(below).stack == "frameless");
+  below.words.push_back({offset_of_register(kStackPointerRegister), 16});
+  CHECK(unwound(below).stack == "frameless root<");
+  below.words.back().value += StackWord::kNumber;  // that is no place
+  CHECK(unwound(below).stack == "frameless");
+}
+
 }  // namespace gosym::unwind_test

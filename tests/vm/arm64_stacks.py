@@ -24,6 +24,7 @@ SECONDS, HERTZ = 6, 499
 LIMIT = 1200  # of this machine: tells a hang from slowness
 EVENTS = ["cpu-clock", "cycles"]
 GO = ["1.27"]
+LOADER = "/lib/ld-linux-aarch64.so.1"
 
 # Samples with user frames.
 WRONG_LEAVES = 0.001
@@ -131,6 +132,7 @@ def main():
     all_works = [work for work in works(wanted.go.split(",")) if re.search(wanted.only, work.name)]
     files = {str(work.program): work.program for work in all_works}
     files["/bin/gosym"] = wanted.gosym_for_arm64
+    files[LOADER] = pathlib.Path("/usr/aarch64-linux-gnu" + LOADER)  # for those that are position independent
     is_done = arm64.boot(wanted.linux, job(all_works), files, folder, LIMIT)
     if not is_done:
         sys.exit(f"the guest did not end in order: {folder}/console")

@@ -96,16 +96,18 @@ std::vector<StackWord> far_words_in(Bytes record) {
   return words;
 }
 
-// By the numbers that DWARF gives them; none on a machine where no rule asks for one.
+// By the numbers that DWARF gives them: those of arm64 are the kernel's.
 std::vector<uint64_t> general_registers(const gosym_sample& sample) {
+#if defined(__x86_64__)
   constexpr std::array kNumbers = {15, 14, 13, 12, 6, 3, 11, 10, 9, 8, 0, 2, 1, 4, 5};
-  std::vector<uint64_t> registers;
-  if constexpr (GOSYM_REGISTERS == kNumbers.size()) {
-    registers.resize(16);
-    for (size_t i = 0; i < kNumbers.size(); i++)
-      registers[static_cast<size_t>(kNumbers[i])] = sample.registers[i];
-  }
+  static_assert(GOSYM_REGISTERS == kNumbers.size());
+  std::vector<uint64_t> registers(16);
+  for (size_t i = 0; i < kNumbers.size(); i++)
+    registers[static_cast<size_t>(kNumbers[i])] = sample.registers[i];
   return registers;
+#else
+  return {std::begin(sample.registers), std::end(sample.registers)};
+#endif
 }
 
 std::string text_of(const char* text, uint32_t size, size_t max_size) {
@@ -596,7 +598,8 @@ bool BpfSampler::hand_over(Bytes record) const {
                   depth + (labels_size + sample.top_size) / 8);
   StackTop top = {.stack_pointer = sample.stack_pointer,
                   .words = stack.subspan(depth + labels_size / 8),
-                  .misaligned = sample.misaligned};
+                  .misaligned = sample.misaligned,
+                  .code_mask = code_mask_};
   std::vector<StackWord> far_words = far_words_in(record.subspan(top_end, sample.far_size));
   top.far_words = far_words;
   // Words and pieces behind the variable parts may lie at addresses that their types do not

@@ -9,6 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/unique_fd.h"
+#include "proc/process.h"
 #include "record/bpf/ring.h"
 #include "record/bpf/wait_sampler.h"
 #include "record/keeper.h"
@@ -86,6 +87,7 @@ private:
   SamplerOptions options_;
   std::vector<EventType> events_;   // as the options have them, with what was chosen
   std::vector<bool> have_weights_;  // by event: samples have weights in the recording
+  uint64_t code_mask_ = proc::code_mask();
   // In order of dependence: each may use those before it.
   std::unique_ptr<sampler_bpf, void (*)(sampler_bpf*)> bpf_{nullptr, nullptr};
   MappedPart counters_;                  // a gosym_counters for each event and CPU

@@ -74,6 +74,8 @@ void configure(Settings& settings, const SamplerOptions& options, uint32_t ring_
   settings.broken_top_size = has_chain_only ? kLeafTopSize : options.stack_size;
   settings.chainless_top_size = options.stack_size;
   std::ranges::copy(proc::fpu_state_sizes(GOSYM_FPU_SIZES), settings.fpu_sizes);
+  settings.code_mask = proc::code_mask();
+  settings.kernel_stack_size = proc::kernel_stack_size();
   settings.ring_size = ring_size;
   settings.cpu_count = static_cast<uint32_t>(libbpf_num_possible_cpus());
 }

@@ -57,7 +57,7 @@ std::vector<StackSwitch> switches_of(std::span<const gosym_piece> pieces,
       continue;
     }
     uint64_t frame = piece.offset + (piece.frame - piece.place);
-    bool is_frame = piece.frame > piece.place && frame <= kMaxFrameDistance && frame % 8 == 0;
+    bool is_frame = piece.frame >= piece.place && frame <= kMaxFrameDistance && frame % 8 == 0;
     switches.push_back({start, piece.offset, is_frame ? frame : kNoFrame});
   }
   return switches;

@@ -137,7 +137,7 @@ std::vector<uint64_t> walk(const gosym_sample& sample, std::span<const uint64_t>
       end = GOSYM_END_ROOT;
       return stack;
     }
-    stack.push_back(words[index + 1]);
+    stack.push_back(words[index + 1] & proc::code_mask());
     uint64_t next = words[index];
     // A caller's frame lies further up: anything else is no chain, and might have no end.
     if (next != 0 && next <= frame)

@@ -227,7 +227,10 @@ std::optional<std::string> find_version(SparseCopy& copy, const elf::Image& imag
 }
 
 std::optional<go::GoroutinePointer> find_pointer(const SparseCopy& copy,
-                                                 const elf::Segment& code, uint64_t& left) {
+                                                 const elf::Segment& code, uint16_t machine,
+                                                 uint64_t& left) {
+  auto search =
+      machine == EM_AARCH64 ? go::find_goroutine_pointer_arm64 : go::find_goroutine_pointer;
   std::vector<std::byte> buffer(kPieceSize);
   uint64_t step = kPieceSize - go::kGoroutinePointerCode;
   uint64_t size = std::min(code.file_size, left);
@@ -235,7 +238,7 @@ std::optional<go::GoroutinePointer> find_pointer(const SparseCopy& copy,
   for (uint64_t offset = 0; offset < size; offset += step) {
     Bytes piece = copy.look({.offset = code.offset + offset, .size = size - offset}, buffer);
     auto address = ImageAddress{to_integer(code.address) + offset};
-    if (auto found = go::find_goroutine_pointer(piece, address))
+    if (auto found = search(piece, address))
       return found;
     if (piece.size() < std::min(kPieceSize, size - offset))
       break;  // the file ends here
@@ -246,7 +249,8 @@ std::optional<go::GoroutinePointer> find_pointer(const SparseCopy& copy,
 }  // namespace
 
 std::optional<GoProgram> read_go_program(SparseCopy& copy, const elf::Image& image) {
-  if (image.machine != EM_X86_64 || image.pointer_size != 8)
+  bool is_arm64 = image.machine == EM_AARCH64;
+  if ((image.machine != EM_X86_64 && !is_arm64) || image.pointer_size != 8)
     return std::nullopt;
   // Go writes the section .go.buildinfo; a file with sections and without it is no Go program,
   // and need not be searched.
@@ -260,7 +264,7 @@ std::optional<GoProgram> read_go_program(SparseCopy& copy, const elf::Image& ima
   for (const elf::Segment& segment : image.segments) {
     if (segment.type != PT_LOAD || (segment.flags & PF_X) == 0)
       continue;
-    auto pointer = find_pointer(copy, segment, left);
+    auto pointer = find_pointer(copy, segment, image.machine, left);
     if (!pointer)
       continue;
     GoProgram program = {*version, go::runtime_layout(*version), pointer->offset, std::nullopt};
@@ -271,6 +275,9 @@ std::optional<GoProgram> read_go_program(SparseCopy& copy, const elf::Image& ima
           to_integer(*pointer->offset_at) - to_integer(segment.address) + segment.offset;
     return program;
   }
+  // A register tells enough where no C code runs.
+  if (is_arm64)
+    return GoProgram{*version, go::runtime_layout(*version), 0, std::nullopt};
   return std::nullopt;
 }
 

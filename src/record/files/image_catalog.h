@@ -68,7 +68,7 @@ struct GoProgram {
   }
 };
 
-// None for what is no Go program for x86-64. Reads into the copy what else it needs of the file
+// None for what is no Go program for x86-64 or arm64. Reads into the copy what else it needs of the file
 // whose image that is.
 std::optional<GoProgram> read_go_program(SparseCopy& copy, const elf::Image& image);
 

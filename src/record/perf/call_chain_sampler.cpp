@@ -5,6 +5,7 @@
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -41,8 +42,7 @@ constexpr uint64_t kGeneral = (1ULL << (PERF_REG_X86_IP + 1)) - 1;
 constexpr uint64_t kRegisters =
     kGeneral | ((1ULL << (PERF_REG_X86_R15 + 1)) - (1ULL << PERF_REG_X86_R8));
 #else
-constexpr uint64_t kRegisters =
-    1ULL << PERF_REG_ARM64_X29 | 1ULL << PERF_REG_ARM64_SP | 1ULL << PERF_REG_ARM64_PC;
+constexpr uint64_t kRegisters = (1ULL << (PERF_REG_ARM64_PC + 1)) - 1;
 #endif
 
 bool has_frequency(const EventType& event, const SamplerOptions& options) {
@@ -345,7 +345,8 @@ void CallChainSampler::drain_samples(const Handler& handler) {
     handler(recorded(sample), {.stack_pointer = chain.stack_pointer,
                                .words = chain.top,
                                .registers = chain.registers,
-                               .misaligned = chain.misaligned});
+                               .misaligned = chain.misaligned,
+                               .code_mask = code_mask_});
   }
 }
 
@@ -408,12 +409,28 @@ uint64_t CallChainSampler::skipped_of(const Counter& counter) const {
   return due - std::min(came, due);
 }
 
+namespace {
+
+// On arm64 Linux wants frame pointers to be multiples of 16 before 6.0, which those of Go are not.
+bool lacks_go_callers() {
+#if defined(__aarch64__)
+  utsname system{};
+  return uname(&system) == 0 && parse_decimal(std::string_view(system.release, 1)) < 6u &&
+         system.release[1] == '.';
+#else
+  return false;
+#endif
+}
+
+}  // namespace
+
 std::string CallChainSampler::shortcomings() const {
   std::string reason = obstacle_.empty() ? "" : fmt::format("no BPF ({}): ", obstacle_);
   return fmt::format(
-      "{}sampling by perf_event's call chains, without {}goroutines, labels "
+      "{}sampling by perf_event's call chains, without {}{}goroutines, labels "
       "and what lies beyond {} frames",
-      reason, lacks_kernel_ ? "kernel code, " : "", max_frames_);
+      reason, lacks_kernel_ ? "kernel code, " : "",
+      lacks_go_callers() ? "callers of Go code, " : "", max_frames_);
 }
 
 namespace {
@@ -433,7 +450,7 @@ void read_chain(Reader& in, CallChain& sample) {
   }
 }
 
-// The words from the next multiple of 8 below the first byte on, which lies `misaligned` above.
+// The words from the place on that the first byte lies `misaligned` above.
 std::vector<uint64_t> words_of(Bytes data, uint64_t misaligned) {
   std::vector<uint64_t> words((misaligned + data.size()) / sizeof(uint64_t));
   if (!words.empty())  // memcpy takes no null pointer, not even for nothing
@@ -454,17 +471,28 @@ void read_registers(Reader& in, CallChain& sample) {
   sample.frame_pointer = sample.registers[6];
   sample.stack_pointer = sample.registers[7];
 #else
-  sample.frame_pointer = in.u64();
+  constexpr size_t kGeneral = 31;  // whose numbers are those that DWARF has
+  for (size_t i = 0; i < kGeneral; i++)
+    sample.registers.push_back(in.u64());
+  sample.frame_pointer = sample.registers[29];
   sample.stack_pointer = in.u64();
   in.u64();  // the pc, which the chain has
 #endif
 }
 
+// Bytes from the place that offsets count from to the stack pointer: on arm64 frames of Go begin
+// below that, of which the kernel takes nothing.
+#if defined(__x86_64__)
+constexpr uint64_t kBelowStack = 0;
+#else
+constexpr uint64_t kBelowStack = 16;
+#endif
+
 void read_stack(Reader& in, CallChain& sample) {
   uint64_t abi = in.u64();
   if (abi != PERF_SAMPLE_REGS_ABI_NONE)
     read_registers(in, sample);
-  sample.misaligned = sample.stack_pointer % 8;
+  sample.misaligned = kBelowStack + sample.stack_pointer % 8;
   sample.stack_pointer -= sample.misaligned;
   uint64_t size = in.u64();
   if (size == 0)

@@ -13,6 +13,7 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "proc/process.h"
 #include "record/sampler.h"
 
 // A sample as the kernel writes it into the ring of a perf event (linux/perf_event.h), for the
@@ -29,8 +30,8 @@
 // the kernel's part, -512 the user's, others parts that are of no interest. The user's part
 // begins with the pc, and may end with a 0, which is no address.
 //
-// registers: on x86-64 u64 ax, bx, cx, dx, si, di, bp, sp, ip, r8, ..., r15; on arm64 u64 x29,
-// sp, pc.
+// registers: on x86-64 u64 ax, bx, cx, dx, si, di, bp, sp, ip, r8, ..., r15; on arm64 u64 x0,
+// ..., x30, sp, pc.
 //
 // abi: 0 there are no user registers, as in a kernel thread; 1 of 32 bits, 2 of 64. The first
 // `taken` bytes of `stack` are what lies from the stack pointer on.
@@ -45,9 +46,9 @@ struct CallChain {
   std::vector<uint64_t> kernel_stack;
   std::vector<uint64_t> user_stack;
   uint64_t frame_pointer = 0;
-  uint64_t stack_pointer = 0;       // the next multiple of 8 below
+  uint64_t stack_pointer = 0;       // the next multiple of 8 below; on arm64 16 bytes more
   uint64_t misaligned = 0;          // bytes that it is above that
-  std::vector<uint64_t> registers;  // by the numbers that DWARF gives them; empty on arm64
+  std::vector<uint64_t> registers;  // by the numbers that DWARF gives them
   std::vector<uint64_t> top;        // the stack from there on; empty of a process of 32 bits
 };
 
@@ -141,6 +142,7 @@ private:
   std::unordered_map<uint64_t, uint32_t> event_of_id_;  // indexes, by the kernel's numbers
   bool lacks_kernel_ = false;                           // it was asked for, but is not allowed
   uint64_t max_frames_ = 0;
+  uint64_t code_mask_ = proc::code_mask();
   std::map<uint32_t, Cpu> cpus_;
   UniqueFd epoll_;
 

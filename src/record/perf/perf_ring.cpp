@@ -133,13 +133,26 @@ void tell_of_processes(perf_event_attr& attr) {
   attr.task = 1;
 }
 
+namespace {
+
+// The counters of arm64 count on while a CPU is idle, and Linux refuses events of theirs that
+// shall not. What is sampled then is left out later.
+#if defined(__aarch64__)
+constexpr bool kCanStopOnIdle = false;
+#else
+constexpr bool kCanStopOnIdle = true;
+#endif
+
+}  // namespace
+
 perf_event_attr sampling_event(const EventType& event, const SamplerOptions& options) {
   perf_event_attr attr = timed_event(event);
   RecordedEvent rate = to_recorded(event, options);
   attr.freq = rate.period == 0;
   attr.sample_freq = rate.period == 0 ? rate.frequency : rate.period;
   attr.disabled = 1;
-  attr.exclude_idle = event.goes_on_idle;
+  attr.exclude_idle =
+      event.goes_on_idle && (kCanStopOnIdle || event.type == PERF_TYPE_SOFTWARE);
   attr.exclude_user = !options.has_user;
   attr.exclude_kernel = !options.has_kernel;
   return attr;

@@ -66,8 +66,8 @@ public:
     uint64_t value = top_.words[offset / 8];
     // A place is recorded as its distance from the stack pointer.
     uint64_t place = top_.offset_of(value);
-    if (contains(code_, value))
-      return StackWord{offset, value};
+    if (contains(code_, value & top_.code_mask))
+      return StackWord{offset, value & top_.code_mask};
     bool may_be_frame = !ends_at_frame_ || place == 8 * top_.words.size();
     if (may_be_frame && place <= kMaxTopSize && place > offset)
       return StackWord{offset, place};
@@ -80,8 +80,9 @@ public:
     uint64_t place = top_.offset_of(value);
     if (place <= kMaxTopSize)
       return place;
-    if (value < StackWord::kNumber && contains(code_, value))
-      return value;
+    if (uint64_t address = value & top_.code_mask;
+        address < StackWord::kNumber && contains(code_, address))
+      return address;
     return value <= UINT32_MAX ? std::optional(StackWord::kNumber + value) : std::nullopt;
   }
 
@@ -108,8 +109,8 @@ WalkedWord<SampledAddress> walked(const StackWord& word) {
 // Notes what a walk asks for.
 class NotedWords {
 public:
-  NotedWords(const UsefulWords& words, std::vector<StackWord>& noted)
-      : words_(words), noted_(noted) {}
+  NotedWords(const UsefulWords& words, const StackTop& top, std::vector<StackWord>& noted)
+      : words_(words), top_(top), noted_(noted) {}
 
   std::optional<WalkedWord<SampledAddress>> at(uint64_t offset) const {
     auto word = words_.at(offset);
@@ -118,10 +119,20 @@ public:
     noted_.push_back(*word);
     return walked(*word);
   }
-  std::optional<WalkedWord<SampledAddress>> register_at(uint64_t) const { return std::nullopt; }
+  // Of the registers only what Go code asks for.
+  std::optional<WalkedWord<SampledAddress>> register_at(uint64_t number) const {
+    if (number != kLinkRegister || number >= top_.registers.size())
+      return std::nullopt;
+    auto value = words_.useful(top_.registers[number]);
+    if (!value)
+      return std::nullopt;
+    noted_.push_back({offset_of_register(number), *value});
+    return walked(noted_.back());
+  }
 
 private:
   const UsefulWords& words_;
+  const StackTop& top_;
   std::vector<StackWord>& noted_;
 };
 
@@ -153,8 +164,11 @@ uint64_t walk(const RecordedSample& sample, const StackTop& top, const UsefulWor
   if (chain.empty())
     return kMaxWordOffset;
   KnownCode code(rule_of);
-  StackWalk walk(code, NotedWords(words, needed), std::span<const SampledAddress>(chain),
-                 state_of(sample, top));
+  // Where the leaf's rule is not known, as there was no time to look, it may be in a register too.
+  NotedWords noted(words, top, needed);
+  if (!code.rule(chain.front()))
+    noted.register_at(kLinkRegister);
+  StackWalk walk(code, noted, std::span<const SampledAddress>(chain), state_of(sample, top));
   while (true) {
     // Callers may lie further up than the words that were taken of their stack.
     uint64_t begin = std::min(walk.stack_pointer(), first_place(sample.switches));
@@ -290,8 +304,10 @@ void select_stack_slots(const RecordedSample& sample, const StackTop& top,
                         const CodeRanges& code, const RuleOf& rule_of,
                         std::vector<StackWord>& needed) {
   needed.clear();
-  if (top.misaligned != 0)
+  if (top.misaligned % 8 != 0)
     needed.push_back({offset_of_register(kStackAlignment), stack_alignment(top)});
+  if (top.misaligned >= 8)
+    needed.push_back({offset_of_register(kStackPointerRegister), top.misaligned});
   UsefulWords words(top, code, sample.frame_offset);
   // Before `begin` the rules tell which words are needed; from there on each may be.
   uint64_t begin = walk(sample, top, words, rule_of, needed) & ~uint64_t{7};
