@@ -18,7 +18,7 @@ struct Summary {
     std::string releases;  // "Go 1.20 to 1.25"
     uint32_t function_count = 0;
     uint64_t nameless_count = 0;  // of these, with an empty name, as garble -tiny leaves them
-    uint64_t text = 0;  // where the code begins; 0 if the table has addresses
+    uint64_t text = 0;            // where the code begins; 0 if the table has addresses
     std::string_view text_base;
     std::string found_by;
     std::string assumption;
