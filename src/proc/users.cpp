@@ -101,7 +101,7 @@ std::optional<uint32_t> group_named(const std::string& name) {
                                                        std::fclose);
   if (!file)
     return std::nullopt;
-  while (const group* entry = fgetgrent(file.get()))
+  while (const struct group* entry = fgetgrent(file.get()))
     if (name == entry->gr_name)
       return entry->gr_gid;
   return std::nullopt;

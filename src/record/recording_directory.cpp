@@ -480,12 +480,12 @@ bool DirectoryContents::remove(const Found& recording) const {
 // A file is needed by recordings that began before it was used last. Gives the bytes of those
 // that are left.
 uint64_t DirectoryContents::remove_unneeded(const std::vector<Found>& recordings) const {
-  constexpr int64_t kSecond = 1'000'000'000;
-  constexpr int64_t kDay = 86'400 * kSecond;
+  constexpr int64_t kOneSecond = 1'000'000'000;
+  constexpr int64_t kDay = 86'400 * kOneSecond;
   int64_t now = realtime_ns();
   int64_t oldest = now;
   for (const Found& one : recordings)
-    oldest = std::min(oldest, one.begin.time * kSecond);
+    oldest = std::min(oldest, one.begin.time * kOneSecond);
   uint64_t left = 0;
   for (const Stored& file : stored_files()) {
     if (file.used_ns < oldest && unlinkat(directory_, file.path.c_str(), 0) == 0)

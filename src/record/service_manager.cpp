@@ -57,7 +57,7 @@ void ServiceManager::tell_alive(uint64_t now) {
 // Whoever does not listen is not waited for.
 void ServiceManager::tell(std::string_view message) const {
   if (socket_)
-    (void)send(socket_.get(), message.data(), message.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    (void)::send(socket_.get(), message.data(), message.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 }  // namespace gosym
