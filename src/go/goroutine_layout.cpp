@@ -512,6 +512,10 @@ namespace {
 
 constexpr uint32_t kLoadG = 0xf87b681c;
 constexpr uint32_t kStoreG = 0xf83b681c;
+// add x0, x0, x27; ldr or str x28, [x0]
+constexpr uint32_t kAddOffset = 0x8b1b0000;
+constexpr uint32_t kLoadAddedG = 0xf940001c;
+constexpr uint32_t kStoreAddedG = 0xf900001c;
 constexpr uint32_t kReadThreadPointer = 0xd53bd040;
 constexpr uint32_t kLoadedRegister = 27;
 
@@ -565,9 +569,12 @@ std::optional<GoroutinePointer> read_load(Bytes code, ImageAddress address) {
 std::optional<GoroutinePointer> find_goroutine_pointer_arm64(Bytes code, ImageAddress address) {
   for (size_t at = 0; at + 4 <= code.size(); at += 4) {
     uint32_t instruction = load<uint32_t>(code, at).value_or(0);
-    if (instruction != kLoadG && instruction != kStoreG)
+    // Up to Go 1.16 the two are added first.
+    bool is_added = at >= 4 && load<uint32_t>(code, at - 4).value_or(0) == kAddOffset &&
+                    (instruction == kLoadAddedG || instruction == kStoreAddedG);
+    if (!is_added && instruction != kLoadG && instruction != kStoreG)
       continue;
-    if (auto found = read_load(code.first(at), address))
+    if (auto found = read_load(code.first(at - (is_added ? 4 : 0)), address))
       return found;
   }
   return std::nullopt;

@@ -135,7 +135,12 @@ TEST_CASE("runtime layout: where programs for arm64 keep the pointer to g") {
         go::GoroutinePointer{0, ImageAddress{0x403028}});
   CHECK(find_arm64({kReadsThread, 0xf0fffffb, 0xf940177b, kStores}) ==
         go::GoroutinePointer{0, ImageAddress{0x400028}});
+  // As Go 1.15 has them: movz x27, #16; add x0, x0, x27
+  for (uint32_t use : {0xf940001cU, 0xf900001cU})
+    CHECK(find_arm64({kReadsThread, 0xd280021b, 0x8b1b0000, use}) ==
+          go::GoroutinePointer{16, std::nullopt});
   // Another register, nothing of the thread, and no use of it.
+  CHECK_FALSE(find_arm64({kReadsThread, 0xd280021b, kNop, 0xf940001c}));
   CHECK_FALSE(find_arm64({kReadsThread, 0xd280021a, kLoads}));
   CHECK_FALSE(find_arm64({kNop, 0xd280021b, kLoads}));
   CHECK_FALSE(find_arm64({kReadsThread, 0xd280021b, kNop}));
