@@ -1,6 +1,7 @@
 #include "commands/recordings.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <fmt/chrono.h>
 #include <sys/stat.h>
 
@@ -10,6 +11,7 @@
 #include <ctime>
 #include <iterator>
 #include <memory>
+#include <optional>
 
 #include "base/exit_status.h"
 #include "base/mapped_file.h"
@@ -224,17 +226,25 @@ Result<std::vector<FoundRecording>> recordings_in(const std::string& directory,
   return found;
 }
 
-bool is_directory(const std::string& path) {
-  struct stat status {};
-  return stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+// Asks no server for it, which may not answer: what is known of the file is enough.
+std::optional<struct statx> known_status(const std::string& path) {
+  struct statx status {};
+  bool is_known =
+      statx(AT_FDCWD, path.c_str(), AT_STATX_DONT_SYNC, STATX_TYPE | STATX_UID, &status) == 0;
+  return is_known ? std::optional(status) : std::nullopt;
 }
 
 bool is_regular_path(const std::string& path) {
-  struct stat status {};
-  return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
+  auto status = known_status(path);
+  return status && S_ISREG(status->stx_mode);
 }
 
 }  // namespace
+
+bool is_directory(const std::string& path) {
+  auto status = known_status(path);
+  return status && S_ISDIR(status->stx_mode);
+}
 
 Result<std::vector<FoundRecording>> find_recordings(const std::vector<std::string>& inputs,
                                                     const WantedRecordings& wanted) {
@@ -262,10 +272,9 @@ namespace {
 
 // In a directory for everybody, such as /tmp, somebody else may have made it.
 bool is_of_same_owner(const std::string& store, const std::string& input) {
-  struct stat of_store {};
-  struct stat of_input {};
-  return stat(store.c_str(), &of_store) == 0 && stat(input.c_str(), &of_input) == 0 &&
-         of_store.st_uid == of_input.st_uid;
+  auto of_store = known_status(store);
+  auto of_input = known_status(input);
+  return of_store && of_input && of_store->stx_uid == of_input->stx_uid;
 }
 
 }  // namespace

@@ -57,6 +57,8 @@ struct FoundRecording {
 Result<std::vector<FoundRecording>> find_recordings(const std::vector<std::string>& inputs,
                                                     const WantedRecordings& wanted);
 
+bool is_directory(const std::string& path);
+
 // The stores of files that directories of recordings have, also of those that the files lie in.
 std::vector<std::string> stores_beside(const std::vector<std::string>& inputs);
 

@@ -269,7 +269,7 @@ RecordingStats counted_since(RecordingStats counts, const RecordingStats& before
 uint64_t memory_budget(uint64_t file_size) {
   constexpr uint64_t kLeast = 256 << 20;
   constexpr uint64_t kMuch = uint64_t{4} << 30;
-  return std::min(kLeast + 512 * file_size, kMuch + 4 * file_size);
+  return std::min(kLeast + 1024 * file_size, kMuch + 8 * file_size);
 }
 
 Error out_of_budget(const Recording& recording) {

@@ -98,7 +98,7 @@ struct Recording {
 
 // Memory that a report may take for a recording of so many bytes, besides the tables of the
 // programs that it names code by and some 200 MB of the chunk at work. Recordings of real hosts
-// take up to a hundred times their size, those that say the same thousands of times over less;
+// take up to two hundred times their size, those that say the same thousands of times over less;
 // a few bytes that were made for it could ask for any amount.
 uint64_t memory_budget(uint64_t file_size);
 Error out_of_budget(const Recording& recording);

@@ -345,8 +345,10 @@ void Recorder::on_sample(RecordedSample sample, const StackTop& top) {
     sample.words = words_;
   }
 
-  // No earlier than it was: what the thread did next, after the interrupt, comes later still.
-  sample.time = (sample.time + kTimeUnit - 1) / kTimeUnit * kTimeUnit;
+  // No earlier than it was: what the thread did next, after the interrupt, comes later still. A
+  // wait ends at its time, when the next one begins.
+  if (sample.state.empty())
+    sample.time = (sample.time + kTimeUnit - 1) / kTimeUnit * kTimeUnit;
   if (batches_.empty() || batches_.back().is_full())
     batches_.emplace_back();
   raw::Shortened shortened = batches_.back().add(sample);

@@ -26,7 +26,7 @@ APART = 256 << 20
 
 def budget(size):
     """As man/gosym-raw.5 has it."""
-    return min((256 << 20) + 512 * size, (4 << 30) + 4 * size)
+    return min((256 << 20) + 1024 * size, (4 << 30) + 8 * size)
 
 
 def bomb(name, count):

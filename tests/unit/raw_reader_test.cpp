@@ -410,8 +410,8 @@ TEST_CASE("raw file: a small file cannot ask for all memory") {
         fmt::format("it asks for more than {} of memory, which no recording of {} needs",
                     human_size(raw::memory_budget(file.size())), human_size(file.size())));
   CHECK(raw::memory_budget(0) == 256 << 20);
-  CHECK(raw::memory_budget(1 << 20) == 768 << 20);
-  CHECK(raw::memory_budget(uint64_t{1} << 30) == uint64_t{8} << 30);
+  CHECK(raw::memory_budget(1 << 20) == 1280 << 20);
+  CHECK(raw::memory_budget(uint64_t{1} << 30) == uint64_t{12} << 30);
 }
 
 TEST_CASE("raw file: several recordings in one file are refused, wherever the first ends") {

@@ -1,5 +1,3 @@
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <functional>
 #include <memory>
@@ -15,6 +13,7 @@
 #include "commands/foreign_words.h"
 #include "commands/load_profile.h"
 #include "commands/option_checks.h"
+#include "commands/recordings.h"
 #include "commands/report.h"
 #include "commands/terminal.h"
 #include "confine/parser.h"
@@ -213,8 +212,7 @@ Result<int> annotate_recording(const AnnotateOptions& options, const DebugFileOp
 }
 
 bool is_of_samples(const std::string& path) {
-  struct stat status {};
-  if (path == "-" || (stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode)))
+  if (path == "-" || is_directory(path))
     return true;
   auto file = MappedFile::open(path);
   return file && is_recording(as_text((*file)->bytes()));
