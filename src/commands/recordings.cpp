@@ -286,6 +286,9 @@ std::vector<std::string> stores_beside(const std::vector<std::string>& inputs) {
       continue;
     std::string directory = input;
     if (!is_directory(input)) {
+      // A file system that does not answer may hold whoever looks for what is beside a program.
+      if (!input.ends_with(".raw"))
+        continue;
       size_t slash = input.rfind('/');
       directory = slash == input.npos ? "." : input.substr(0, slash + 1);
     }

@@ -59,7 +59,8 @@ Result<std::vector<FoundRecording>> find_recordings(const std::vector<std::strin
 
 bool is_directory(const std::string& path);
 
-// The stores of files that directories of recordings have, also of those that the files lie in.
+// The stores of files that directories of recordings have, also of those that files "*.raw" lie
+// in.
 std::vector<std::string> stores_beside(const std::vector<std::string>& inputs);
 
 }  // namespace gosym
