@@ -20,11 +20,10 @@ def recordings(directory):
 
 
 @contextlib.contextmanager
-def always_on(*arguments, directory=None):
-    """A recorder that has begun; it is ended in order unless it has ended."""
-    directory = directory or new_place("kept")
-    recorder = subprocess.Popen([GOSYM, "record", "--rotate", "1s", "-o", f"{directory}/",
-                                 *map(str, arguments)], stdin=subprocess.DEVNULL,
+def recorder_into(directory, *arguments, environment=None):
+    """A recorder that has begun, and its directory; it is killed unless it has ended."""
+    recorder = subprocess.Popen([GOSYM, "record", "-o", f"{directory}/", *map(str, arguments)],
+                                stdin=subprocess.DEVNULL, env=environment,
                                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     try:
         wait_for(lambda: recorder.poll() is not None or has_begun(recorder.pid), "recording begun")
@@ -32,6 +31,14 @@ def always_on(*arguments, directory=None):
     finally:
         recorder.kill()
         recorder.wait()
+
+
+def always_on(*arguments, directory=None):
+    return recorder_into(directory or new_place("kept"), "--rotate", "1s", *arguments)
+
+
+def flight_recorder(*arguments, environment=None):
+    return recorder_into(new_place("kept"), "--last", "3s", "-F", "499", *arguments, environment=environment)
 
 
 def ended(recorder):
@@ -61,6 +68,7 @@ def each_file_is_whole():
     with running(build_demo("newest"), 600) as pid:
         with always_on("-p", pid, "-F", 499) as (recorder, directory):
             wait_for_files(directory, 5)
+            time.sleep(0.5)  # the last one has samples by then, too
             told = ended(recorder)
     assert ", 0 lost" in told, told
     each = [count_of(file) for file in recordings(directory)]
@@ -224,20 +232,6 @@ def a_directory_of_others():
     link = new_place("link")
     link.symlink_to(new_place("nowhere"))
     assert gosym("record", "-a", "--rotate", "1s", "-o", f"{link}/", check=False).status == 1
-
-
-@contextlib.contextmanager
-def flight_recorder(*arguments, environment=None):
-    directory = new_place("kept")
-    recorder = subprocess.Popen([GOSYM, "record", "--last", "3s", "-F", "499", "-o", directory,
-                                 *map(str, arguments)], stdin=subprocess.DEVNULL, env=environment,
-                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    try:
-        wait_for(lambda: recorder.poll() is not None or has_begun(recorder.pid), "recording begun")
-        yield recorder, directory
-    finally:
-        recorder.kill()
-        recorder.wait()
 
 
 def what_was_before():
