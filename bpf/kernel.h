@@ -126,7 +126,7 @@ struct pt_regs___kernel {
 
 #define PF_KTHREAD 0x00200000  // include/linux/sched.h
 
-// Where the thread has its thread-local storage.
+// The address of a thread's thread-local storage.
 #if defined(__TARGET_ARCH_x86)
 #define THREAD_POINTER(task) BPF_CORE_READ(task, thread.fsbase)
 #else

@@ -158,4 +158,17 @@ size_t read_at(int fd, uint64_t offset, std::span<std::byte> out) {
   return done;
 }
 
+bool write_at(int fd, uint64_t offset, std::string_view bytes) {
+  while (!bytes.empty()) {
+    ssize_t count = pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (count < 0 && errno == EINTR)
+      continue;
+    if (count <= 0)
+      return false;
+    bytes.remove_prefix(static_cast<size_t>(count));
+    offset += static_cast<uint64_t>(count);
+  }
+  return true;
+}
+
 }  // namespace gosym

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/bytes.h"
 #include "base/result.h"
@@ -60,5 +61,8 @@ Result<std::string> read_file(int fd, size_t limit);
 // Reads at a place of an open file; how many bytes there were. Fewer than wanted: the file ends
 // there, and errno is 0, or errno says what is wrong.
 size_t read_at(int fd, uint64_t offset, std::span<std::byte> out);
+
+// Writes at a place of an open file, all of it. False: errno says why not.
+bool write_at(int fd, uint64_t offset, std::string_view bytes);
 
 }  // namespace gosym

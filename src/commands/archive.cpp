@@ -13,7 +13,6 @@
 #include "commands/record_options.h"
 #include "commands/recordings.h"
 #include "confine/parser.h"
-#include "elf/image.h"
 #include "raw/reader.h"
 #include "raw/writer.h"
 #include "record/files/archive.h"
@@ -69,14 +68,10 @@ Result<AskedFiles> asked_files(raw::Recording& recording, const DebugFileOptions
   return files;
 }
 
-// What a store beside the recording keeps of the file; none: nothing.
+// The file as a store beside the recording keeps it; none: no store does.
 UniqueFd find_stored_file(const RecordedImage& image, const std::vector<std::string>& stores) {
-  constexpr size_t kShortestId = 2;
-  std::string id =
-      elf::store_id({.gnu = image.gnu_build_id, .go = image.go_build_id, .package = {}});
-  for (const std::string& store : stores)
-    if (UniqueFd found =
-            id.size() < kShortestId ? UniqueFd() : find_file(store_path(store, id)))
+  for (const std::string& place : places_in_stores(image, stores))
+    if (UniqueFd found = find_file(place))
       return found;
   return {};
 }

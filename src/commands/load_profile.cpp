@@ -585,7 +585,7 @@ uint64_t written_at(const std::string& path) {
   return is_file ? static_cast<uint64_t>(mtime_ns(status)) : 0;
 }
 
-// What perf record --threads writes has several files, with numbers.
+// The first file of a directory that perf record --threads writes; the others have numbers.
 constexpr std::string_view kFileOfDirectory = "/data";
 
 perf_data::Inputs beside(const std::string& path) {

@@ -333,7 +333,7 @@ Result<> set_retention(const RecordOptions& options, Retention& keep) {
   return Ok{};
 }
 
-// What writes several files into a directory.
+// Takes the options of recordings that are several files in a directory.
 Result<> set_directory(const RecordOptions& options, RecordPlan& plan) {
   bool has_directory = !options.rotate.empty() || !options.last.empty();
   if (!options.keep.empty() && !has_directory)

@@ -19,8 +19,8 @@
 
 namespace gosym {
 
-// Where a recording goes: into a file or a stream; or into a directory, by --rotate one file
-// after the other, by --last one whenever somebody wants it.
+// The output of `gosym record`: a file or a stream; or a directory, which gets one file after
+// the other by --rotate, and by --last one whenever somebody wants it.
 class RecordOutput {
 public:
   // Opens and locks the directory, if there is to be one: what is wrong with it is said before

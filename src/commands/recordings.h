@@ -12,7 +12,7 @@
 
 namespace gosym {
 
-// Of times in nanoseconds since 1970; the end is not part of it.
+// A span of time, in nanoseconds since 1970; the end is not part of it.
 struct Span {
   uint64_t since = 0;
   uint64_t until = UINT64_MAX;

@@ -294,7 +294,7 @@ OptionGroup output_options(ReportOptions& options) {
        pager_option(options.has_pager)}};
 }
 
-// Where samples are from, by the names that hosts give to it.
+// Options that choose samples by the host, service, container or pod that they are of.
 std::vector<Option> place_options(ReportOptions& options) {
   Filter& filter = options.filter;
   return {{.names = "--host",

@@ -6,6 +6,7 @@
 
 #include "base/reader.h"
 #include "base/text.h"
+#include "model/recording.h"
 
 namespace gosym::elf {
 
@@ -373,6 +374,18 @@ bool Image::is_executable_at(ImageAddress address) const {
 bool Image::has_code(ImageAddress address, uint64_t size) const {
   auto bytes = is_executable_at(address) ? loaded_from(address) : std::nullopt;
   return bytes && size <= bytes->size();
+}
+
+std::vector<LoadSegment> load_segments(const Image& image) {
+  std::vector<LoadSegment> segments;
+  for (const Segment& segment : image.segments)
+    if (segment.type == PT_LOAD)
+      segments.push_back({.file_offset = segment.offset,
+                          .file_size = segment.file_size,
+                          .address = to_integer(segment.address),
+                          .memory_size = segment.memory_size,
+                          .flags = segment.flags});
+  return segments;
 }
 
 std::vector<AddressRange> code_ranges(const Image& image) {

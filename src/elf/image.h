@@ -12,6 +12,10 @@
 #include "base/result.h"
 #include "model/address.h"
 
+namespace gosym {
+struct LoadSegment;  // model/recording.h
+}  // namespace gosym
+
 namespace gosym::elf {
 
 struct Section {
@@ -118,6 +122,9 @@ struct AddressRange {
 // Ranges of code: sections of code; where there are no sections, segments, which may begin with
 // headers. By address; none touches another.
 std::vector<AddressRange> code_ranges(const Image& image);
+
+// The loadable segments, as an image of a recording lists them.
+std::vector<LoadSegment> load_segments(const Image& image);
 
 struct FileExtent {
   uint64_t offset = 0;

@@ -16,12 +16,11 @@ namespace gosym {
 namespace {
 
 bool has_segments(const elf::Image& now, const std::vector<LoadSegment>& recorded) {
-  std::vector<LoadSegment> loaded;
-  for (const elf::Segment& segment : now.segments)
-    if (segment.type == PT_LOAD)
-      loaded.push_back({segment.offset, segment.file_size, to_integer(segment.address),
-                        segment.memory_size, segment.flags});
-  return loaded == recorded;
+  return elf::load_segments(now) == recorded;
+}
+
+elf::BuildIds ids_of(const RecordedImage& image) {
+  return {.gnu = image.gnu_build_id, .go = image.go_build_id, .package = {}};
 }
 
 // Go's own ids have four parts; others, such as "redacted", may be those of any program.
@@ -73,10 +72,9 @@ RecordedBinary refuse(Unnamed unnamed, const std::string& problem) {
 // Null if there is none.
 std::shared_ptr<Binary> stored_copy(const RecordedImage& image,
                                     const DebugFileOptions& options) {
-  elf::BuildIds ids{.gnu = image.gnu_build_id, .go = image.go_build_id, .package = {}};
-  if (!tells_files_apart(ids))
+  if (!tells_files_apart(ids_of(image)))
     return nullptr;
-  auto found = open_stored_file(elf::store_id(ids), options);
+  auto found = open_stored_file(store_id(image), options);
   bool is_copy = found && *found && has_segments((*found)->binary->image(), image.segments);
   return is_copy ? (*found)->binary : nullptr;
 }
@@ -84,9 +82,22 @@ std::shared_ptr<Binary> stored_copy(const RecordedImage& image,
 }  // namespace
 
 bool is_told_by_time(const RecordedImage& image) {
-  return image.problem.empty() &&
-         !tells_files_apart(
-             {.gnu = image.gnu_build_id, .go = image.go_build_id, .package = {}});
+  return image.problem.empty() && !tells_files_apart(ids_of(image));
+}
+
+std::string store_id(const RecordedImage& image) {
+  return elf::store_id(ids_of(image));
+}
+
+std::vector<std::string> places_in_stores(const RecordedImage& image,
+                                          const std::vector<std::string>& stores) {
+  constexpr size_t kShortestId = 2;  // a folder's name, and a file's
+  std::vector<std::string> places;
+  std::string id = store_id(image);
+  if (id.size() >= kShortestId)
+    for (const std::string& store : stores)
+      places.push_back(store_path(store, id));
+  return places;
 }
 
 RecordedBinary open_recorded_binary(const RecordedImage& image, const DebugFileOptions& options,

@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/unique_fd.h"
 #include "images/binary.h"
@@ -24,6 +25,12 @@ struct RecordedBinary {
 // True if nothing but size, segments and time of change tell a file from others: it has no
 // build id, or one that others may have too.
 bool is_told_by_time(const RecordedImage& image);
+
+// The id that stores know the file of an image by (elf::store_id); empty if it has none.
+std::string store_id(const RecordedImage& image);
+// The places of the file in these stores, in their order; none if it has no such id.
+std::vector<std::string> places_in_stores(const RecordedImage& image,
+                                          const std::vector<std::string>& stores);
 
 // Opens the file at the recorded path, below --symfs if that is given, if it is the one that
 // was recorded: its build ids are equal, or, if it had none, its size and time of change. A

@@ -25,7 +25,7 @@ public:
 
   // Appends the state as events: of these processes, and of none.
   void append_to(std::vector<Event>& events, const std::set<uint32_t>& pids) const;
-  // Of one process alone.
+  // Appends the state of one process alone.
   void append_process(uint32_t pid, std::vector<Event>& events) const;
 
   // Forgets the cgroups for which this holds.

@@ -1,37 +1,17 @@
 #include "live/piece_store.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <string_view>
 #include <utility>
 
-#include "elf/image.h"
+#include "base/mapped_file.h"
+#include "images/recorded_binary.h"
 
 namespace gosym {
 
-namespace {
-
-bool write_all_at(int file, std::string_view bytes, uint64_t offset) {
-  while (!bytes.empty()) {
-    ssize_t count = pwrite(file, bytes.data(), bytes.size(), static_cast<off_t>(offset));
-    if (count < 0 && errno == EINTR)
-      continue;
-    if (count <= 0)
-      return false;
-    bytes.remove_prefix(static_cast<size_t>(count));
-    offset += static_cast<uint64_t>(count);
-  }
-  return true;
-}
-
-}  // namespace
-
 bool PieceStore::take(const ImagePiece& piece, const RecordedImage& image) {
   constexpr size_t kShortestId = 2;
-  std::string id =
-      elf::store_id({.gnu = image.gnu_build_id, .go = image.go_build_id, .package = {}});
+  std::string id = store_id(image);
   if (id.size() < kShortestId || (piece.bytes.empty() && !piece.problem.empty()))
     return false;
   if (piece.total > 0)
@@ -40,7 +20,7 @@ bool PieceStore::take(const ImagePiece& piece, const RecordedImage& image) {
     return true;  // it is there already, or there is no room: then it lacks names
   bool fits = piece.bytes.size() <= begun_->left && piece.bytes.size() <= image.size &&
               piece.offset <= image.size - piece.bytes.size();
-  bool is_written = fits && write_all_at(begun_->file.get(), piece.bytes, piece.offset);
+  bool is_written = fits && write_at(begun_->file.get(), piece.offset, piece.bytes);
   begun_->left -= std::min<uint64_t>(piece.bytes.size(), begun_->left);
   if (is_written && begun_->left > 0)
     return true;

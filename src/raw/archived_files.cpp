@@ -5,9 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cerrno>
-
 #include "base/file_tree.h"
+#include "base/mapped_file.h"
 
 namespace gosym::raw {
 
@@ -23,7 +22,7 @@ public:
       begin(piece.total, room);
     uint64_t size = piece.bytes.size();
     bool fits = size <= left_ && size <= image_.size && piece.offset <= image_.size - size;
-    if (!file_ || !fits || !write(piece.bytes, piece.offset))
+    if (!file_ || !fits || !write_at(file_.get(), piece.offset, piece.bytes))
       file_ = UniqueFd();
     left_ -= std::min(size, left_);
   }
@@ -46,20 +45,6 @@ private:
     file_ = UniqueFd(memfd_create("archived", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     if (file_ && ftruncate(file_.get(), static_cast<off_t>(image_.size)) != 0)
       file_ = UniqueFd();
-  }
-
-  bool write(std::string_view bytes, uint64_t offset) {
-    while (!bytes.empty()) {
-      ssize_t count =
-          pwrite(file_.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
-      if (count < 0 && errno == EINTR)
-        continue;
-      if (count <= 0)
-        return false;
-      bytes.remove_prefix(static_cast<size_t>(count));
-      offset += static_cast<uint64_t>(count);
-    }
-    return true;
   }
 
   const RecordedImage& image_;

@@ -27,8 +27,7 @@ using protozero::pbf_writer;
 // A tag of up to two bytes and a length, or a number, of up to five.
 constexpr size_t kMaxFieldOverhead = 7;
 constexpr size_t kTableCount =
-    kRegisterValues + (kSwitchFrames - kTexts) +
-    (kTimeShift - kSwitchFrames);  // fields that are neither columns nor repeated
+    kRegisterValues + (kTimeShift - kTexts);  // fields that are neither columns nor repeated
 // A varint takes up to ten bytes for 64 bits and five for 32.
 constexpr size_t kMaxAddressSize = 10;
 constexpr size_t kMaxNodeSize = 5 + kMaxAddressSize;

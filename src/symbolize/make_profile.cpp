@@ -103,12 +103,8 @@ private:
   }
 
   UniqueFd open_from_stores(const RecordedImage& image) const {
-    std::string id =
-        elf::store_id({.gnu = image.gnu_build_id, .go = image.go_build_id, .package = {}});
-    if (id.size() < 2)
-      return {};
-    for (const std::string& store : stores_) {
-      UniqueFd found = find_file(store_path(store, id));
+    for (const std::string& place : places_in_stores(image, stores_)) {
+      UniqueFd found = find_file(place);
       auto file = found ? reopen(found) : Result<UniqueFd>(UniqueFd());
       if (file && *file)
         return *std::move(file);

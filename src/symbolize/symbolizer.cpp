@@ -387,9 +387,7 @@ RecordedFile open_recorded(const RecordedImage& image, const RecordedBinary& bin
   if (file.unnamed == Unnamed::kUnidentified)
     return file;
   // A debug file has the names also where the binary is gone.
-  auto symbols = open_by_id(
-      elf::store_id({.gnu = image.gnu_build_id, .go = image.go_build_id, .package = {}}),
-      image.path, options);
+  auto symbols = open_by_id(store_id(image), image.path, options);
   if (!symbols)
     file.problem += "; " + symbols.error().message();
   if (!symbols || !*symbols)
@@ -416,9 +414,7 @@ std::shared_ptr<Binary> find_by_id(const RecordedImage& image, const DebugFileOp
                                    : image.gnu_build_id == ids.gnu)
       return *std::move(binary);
   }
-  auto stored = open_stored_file(
-      elf::store_id({.gnu = image.gnu_build_id, .go = image.go_build_id, .package = {}}),
-      files);
+  auto stored = open_stored_file(store_id(image), files);
   return stored && *stored ? (*stored)->binary : nullptr;
 }
 
@@ -439,10 +435,7 @@ void identify(RecordedImage& image, const DebugFileOptions& files) {
   image.go_build_id = ids.go;
   image.size = now.file.size();
   image.mtime_ns = binary->mtime_ns();
-  for (const elf::Segment& segment : now.segments)
-    if (segment.type == PT_LOAD)
-      image.segments.push_back({segment.offset, segment.file_size, to_integer(segment.address),
-                                segment.memory_size, segment.flags});
+  image.segments = elf::load_segments(now);
 }
 
 // Sets the addresses in their files of code without a name.

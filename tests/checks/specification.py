@@ -18,6 +18,8 @@ import tempfile
 PROTO = pathlib.Path(__file__).resolve().parents[2] / "src" / "raw" / "raw.proto"
 MESSAGES = {1: "Info", 2: "Image", 3: "Events", 4: "Samples", 5: "KernelSymbols", 6: "PerfMap",
             7: "Stats", 8: "ImageContents", 9: "End", 10: "Vdso"}
+# The recording that tests/fixtures/every_field wrote while recordings had version 1: the last commit
+# before `raw: format version 2` makes it again, with an id of its own.
 OLD = pathlib.Path(__file__).resolve().parent / "version_1.raw"
 NUMBER = 1 << 63
 MODULUS = 1 << 64

@@ -184,18 +184,6 @@ FileContents read_contents(const UniqueFd& file, const struct stat& status) {
   return contents;
 }
 
-std::vector<LoadSegment> load_segments(const elf::Image& image) {
-  std::vector<LoadSegment> segments;
-  for (const elf::Segment& segment : image.segments)
-    if (segment.type == PT_LOAD)
-      segments.push_back({.file_offset = segment.offset,
-                          .file_size = segment.file_size,
-                          .address = to_integer(segment.address),
-                          .memory_size = segment.memory_size,
-                          .flags = segment.flags});
-  return segments;
-}
-
 namespace {
 
 // Code of a program is read in such pieces, and up to kMaxCode bytes in all. The runtime comes

@@ -82,9 +82,6 @@ struct FileContents {
 // Reads headers and notes, never symbols. The image says if they cannot be read.
 FileContents read_contents(const UniqueFd& file, const struct stat& status);
 
-// The loadable segments, as an image of a recording lists them.
-std::vector<LoadSegment> load_segments(const elf::Image& image);
-
 class FileHelper;
 
 // Gives every file that was mapped during a recording its number, and reads once what is needed
