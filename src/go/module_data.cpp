@@ -1,6 +1,6 @@
 #include "go/module_data.h"
 
-#include <cassert>
+#include <array>
 
 namespace gosym::go {
 
@@ -12,100 +12,93 @@ using Layout = ModuleDataLayout;
 // Records that are kept of one image. A second one would be chance, or a merged image.
 constexpr size_t kMaxRecords = 16;
 
-constexpr ModuleField kGo15[] = {
-    {"pclntable", 0, true},
-    {"ftab", 3, true},
-    {"filetab", 6, true},
-    {"findfunctab", 9},
-    {"minpc", 10},
-    {"maxpc", 11},
-    {"text", 12},
-    {"etext", 13},
-    {"noptrdata", 14},
-    {"enoptrdata", 15},
-    {"data", 16},
-    {"edata", 17},
-    {"bss", 18},
-    {"ebss", 19},
-    {"noptrbss", 20},
-    {"enoptrbss", 21},
-    {"end", 22},
-    {"gcdata", 23},
-    {"gcbss", 24},
-    {"types", 25},
-    {"etypes", 26},
-    {"textsectmap", 27, true},
-};
-// Go 1.5 and 1.6 end their common part with gcbss, Go 1.7 has no textsectmap yet; it reads as
-// empty or as what comes in its place, and is not used for these (their entries are addresses).
-constexpr size_t kGo15Fields = 19;
+// Fields in the order of the record, and the layouts that have them; one that has moved has two
+// rows. The place of a field follows from those before it in its layout.
+struct FieldRow {
+  std::string_view name;
+  bool is_slice = false;
+  Layout since = Layout::kGo1_5;
+  Layout until = Layout::kGo1_27;
 
-// From Go 1.16 on the first 32 words are the same.
-#define GOSYM_COMMON_FIELDS                                                                  \
-  {"pcHeader", 0}, {"funcnametab", 1, true}, {"cutab", 4, true}, {"filetab", 7, true},       \
-      {"pctab", 10, true}, {"pclntable", 13, true}, {"ftab", 16, true}, {"findfunctab", 19}, \
-      {"minpc", 20}, {"maxpc", 21}, {"text", 22}, {"etext", 23}, {"noptrdata", 24},          \
-      {"enoptrdata", 25}, {"data", 26}, {"edata", 27}, {"bss", 28}, {"ebss", 29},            \
-      {"noptrbss", 30}, {                                                                    \
-    "enoptrbss", 31                                                                          \
-  }
+  constexpr bool is_of(Layout layout) const { return since <= layout && layout <= until; }
+};
+constexpr bool kIsSlice = true;
+constexpr FieldRow kFieldRows[] = {
+    {"pcHeader", !kIsSlice, Layout::kGo1_16},
+    {"funcnametab", kIsSlice, Layout::kGo1_16},
+    {"cutab", kIsSlice, Layout::kGo1_16},
+    {"filetab", kIsSlice, Layout::kGo1_16},
+    {"pctab", kIsSlice, Layout::kGo1_16},
+    {"pclntable", kIsSlice},
+    {"ftab", kIsSlice},
+    {"filetab", kIsSlice, Layout::kGo1_5, Layout::kGo1_7},
+    {"findfunctab"},
+    {"minpc"},
+    {"maxpc"},
+    {"text"},
+    {"etext"},
+    {"noptrdata"},
+    {"enoptrdata"},
+    {"data"},
+    {"edata"},
+    {"bss"},
+    {"ebss"},
+    {"noptrbss"},
+    {"enoptrbss"},
+    {"covctrs", !kIsSlice, Layout::kGo1_20},
+    {"ecovctrs", !kIsSlice, Layout::kGo1_20},
+    {"end"},
+    {"gcdata"},
+    {"gcbss"},
+    {"types", !kIsSlice, Layout::kGo1_7},
+    {"typedesclen", !kIsSlice, Layout::kGo1_27},
+    {"etypes", !kIsSlice, Layout::kGo1_7},
+    {"itaboffset", !kIsSlice, Layout::kGo1_27},
+    {"itabsize", !kIsSlice, Layout::kGo1_27},
+    {"rodata", !kIsSlice, Layout::kGo1_18},
+    {"gofunc", !kIsSlice, Layout::kGo1_18},
+    {"epclntab", !kIsSlice, Layout::kGo1_26},
+    // Go 1.7 itself has none yet: there it reads as empty or as what comes in its place, and is
+    // not used, for the entries of that release are addresses.
+    {"textsectmap", kIsSlice, Layout::kGo1_7},
+    {"typelinks", kIsSlice, Layout::kGo1_16, Layout::kGo1_26},
+    {"itablinks", kIsSlice, Layout::kGo1_16, Layout::kGo1_26},
+};
 
-constexpr ModuleField kGo116[] = {
-    GOSYM_COMMON_FIELDS,
-    {"end", 32},
-    {"gcdata", 33},
-    {"gcbss", 34},
-    {"types", 35},
-    {"etypes", 36},
-    {"textsectmap", 37, true},
-    {"typelinks", 40, true},
-    {"itablinks", 43, true},
+constexpr size_t count_fields(Layout layout) {
+  size_t count = 0;
+  for (const FieldRow& row : kFieldRows)
+    count += row.is_of(layout);
+  return count;
+}
+
+template <Layout layout>
+constexpr auto kFieldsOf = [] {
+  std::array<ModuleField, count_fields(layout)> fields;
+  size_t count = 0;
+  uint8_t word = 0;
+  for (const FieldRow& row : kFieldRows)
+    if (row.is_of(layout)) {
+      fields[count++] = {row.name, word, row.is_slice};
+      word += row.is_slice ? 3 : 1;
+    }
+  return fields;
+}();
+
+struct LayoutRow {
+  std::string_view name;
+  std::span<const ModuleField> fields;
 };
-constexpr ModuleField kGo118[] = {
-    GOSYM_COMMON_FIELDS,
-    {"end", 32},
-    {"gcdata", 33},
-    {"gcbss", 34},
-    {"types", 35},
-    {"etypes", 36},
-    {"rodata", 37},
-    {"gofunc", 38},
-    {"textsectmap", 39, true},
-    {"typelinks", 42, true},
-    {"itablinks", 45, true},
+// By number.
+constexpr LayoutRow kLayouts[] = {
+    {"Go 1.5 and 1.6", kFieldsOf<Layout::kGo1_5>},
+    {"Go 1.7 to 1.15", kFieldsOf<Layout::kGo1_7>},
+    {"Go 1.16 and 1.17", kFieldsOf<Layout::kGo1_16>},
+    {"Go 1.18 and 1.19", kFieldsOf<Layout::kGo1_18>},
+    {"Go 1.20 to 1.25", kFieldsOf<Layout::kGo1_20>},
+    {"Go 1.26", kFieldsOf<Layout::kGo1_26>},
+    {"Go 1.27", kFieldsOf<Layout::kGo1_27>},
 };
-constexpr ModuleField kGo120[] = {
-    GOSYM_COMMON_FIELDS,
-    {"covctrs", 32},
-    {"ecovctrs", 33},
-    {"end", 34},
-    {"gcdata", 35},
-    {"gcbss", 36},
-    {"types", 37},
-    {"etypes", 38},
-    {"rodata", 39},
-    {"gofunc", 40},
-    {"textsectmap", 41, true},
-    {"typelinks", 44, true},
-    {"itablinks", 47, true},
-};
-constexpr ModuleField kGo126[] = {
-    GOSYM_COMMON_FIELDS,     {"covctrs", 32},
-    {"ecovctrs", 33},        {"end", 34},
-    {"gcdata", 35},          {"gcbss", 36},
-    {"types", 37},           {"etypes", 38},
-    {"rodata", 39},          {"gofunc", 40},
-    {"epclntab", 41},        {"textsectmap", 42, true},
-    {"typelinks", 45, true}, {"itablinks", 48, true},
-};
-constexpr ModuleField kGo127[] = {
-    GOSYM_COMMON_FIELDS, {"covctrs", 32},     {"ecovctrs", 33},
-    {"end", 34},         {"gcdata", 35},      {"gcbss", 36},
-    {"types", 37},       {"typedesclen", 38}, {"etypes", 39},
-    {"itaboffset", 40},  {"itabsize", 41},    {"rodata", 42},
-    {"gofunc", 43},      {"epclntab", 44},    {"textsectmap", 45, true},
-};
-#undef GOSYM_COMMON_FIELDS
 
 // From 1.26 on gofunc lies between the header and the end of pclntab. The older reading comes
 // last: the words of a later record would pass for one.
@@ -189,45 +182,11 @@ void for_each_word(const Image& image, const elf::LoadedBytes& data, uint64_t va
 }  // namespace
 
 std::string_view to_string(ModuleDataLayout layout) {
-  switch (layout) {
-    case Layout::kGo1_5:
-      return "Go 1.5 and 1.6";
-    case Layout::kGo1_7:
-      return "Go 1.7 to 1.15";
-    case Layout::kGo1_16:
-      return "Go 1.16 and 1.17";
-    case Layout::kGo1_18:
-      return "Go 1.18 and 1.19";
-    case Layout::kGo1_20:
-      return "Go 1.20 to 1.25";
-    case Layout::kGo1_26:
-      return "Go 1.26";
-    case Layout::kGo1_27:
-      return "Go 1.27";
-  }
-  assert(false);
-  return {};
+  return kLayouts[static_cast<size_t>(layout)].name;
 }
 
 std::span<const ModuleField> ModuleData::fields() const {
-  switch (layout) {
-    case Layout::kGo1_5:
-      return std::span(kGo15).first(kGo15Fields);
-    case Layout::kGo1_7:
-      return kGo15;
-    case Layout::kGo1_16:
-      return kGo116;
-    case Layout::kGo1_18:
-      return kGo118;
-    case Layout::kGo1_20:
-      return kGo120;
-    case Layout::kGo1_26:
-      return kGo126;
-    case Layout::kGo1_27:
-      return kGo127;
-  }
-  assert(false);
-  return {};
+  return kLayouts[static_cast<size_t>(layout)].fields;
 }
 
 uint64_t ModuleData::word(uint64_t index) const {
