@@ -11,9 +11,9 @@
 #include "base/percent.h"
 #include "base/text.h"
 #include "browser/update.h"
+#include "output/notes.h"
 #include "output/text.h"
 #include "output/tree.h"
-#include "output/unnamed.h"
 #include "profile/profile.h"
 
 namespace gosym::browser {

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "output/json.h"
+#include "output/notes.h"
 #include "output/table.h"
 #include "output/text.h"
 #include "output/tree.h"
@@ -203,62 +204,57 @@ std::string blocks_text(size_t count, bool are_runs) {
 }
 
 // A note on the variance between runs, which the confidence intervals leave out.
-std::string runs_text(const Difference& difference) {
+void add_runs(const Difference& difference, std::vector<Note>& notes) {
   if (!has_verdicts(difference) || difference.options.is_exact)
-    return {};
+    return;
   if (!is_of_programs(difference))
-    return fmt::format(
-        "note: another run of the same program may differ by more than this: for a verdict on "
-        "programs record each side {} times\n",
-        kManyRuns);
-  return std::min(difference.blocks_before, difference.blocks_after) < kManyRuns
-             ? fmt::format("note: few recordings hardly tell how runs vary: {} of each do\n",
-                           kManyRuns)
-             : "";
+    notes.push_back(
+        {"", fmt::format("note: another run of the same program may differ by more than this: "
+                         "for a verdict on programs record each side {} times",
+                         kManyRuns)});
+  else if (std::min(difference.blocks_before, difference.blocks_after) < kManyRuns)
+    notes.push_back(
+        {"", fmt::format("note: few recordings hardly tell how runs vary: {} of each do",
+                         kManyRuns)});
 }
 
-// A note on the comparison: its unit, its blocks, and how sure the answer is.
-std::string method_text(const Difference& difference) {
+// Notes on the comparison: its unit, its blocks, and how sure the answer is.
+void add_method(const Difference& difference, std::vector<Note>& notes) {
   const DifferenceOptions& options = difference.options;
   double percent = 100 * options.confidence;
   std::string of_what = difference.tree ? "on its path of calls, with all that it calls"
                         : !options.by.is_of_frames() ? "of samples"
                         : options.is_of_totals       ? "with all that it calls"
                                                      : "by itself";
-  if (options.is_exact)
-    return fmt::format(
-        "compared: {} {}, {}\n"
-        "verdicts: counted, not sampled: any change is one\n",
-        to_string(options.by), of_what, per_text(options));
-  if (!has_verdicts(difference))
-    return fmt::format(
-        "compared: {} {}, {}\n"
-        "verdicts: none: nothing in one file tells how much is noise; give several files of "
-        "each side\n",
-        to_string(options.by), of_what, per_text(options));
-  return fmt::format(
-      "compared: {} {}, {}; +-: {:.4g} % interval of a row, by how {} and {} vary\n"
-      "verdicts: of two equal {} any of the {} rows is called dearer or cheaper in "
-      "{:.4g} "
-      "% of comparisons (Holm)\n",
-      to_string(options.by), of_what, per_text(options), percent,
-      blocks_text(difference.blocks_before, difference.has_runs_before),
-      blocks_text(difference.blocks_after, difference.has_runs_after),
-      is_of_programs(difference) ? "programs" : "runs", with_commas(difference.compared),
-      100 - percent);
+  std::string compared =
+      fmt::format("{} {}, {}", to_string(options.by), of_what, per_text(options));
+  bool is_of_chance = has_verdicts(difference) && !options.is_exact;
+  if (is_of_chance)
+    compared += fmt::format("; +-: {:.4g} % interval of a row, by how {} and {} vary", percent,
+                            blocks_text(difference.blocks_before, difference.has_runs_before),
+                            blocks_text(difference.blocks_after, difference.has_runs_after));
+  notes.push_back({"compared:", std::move(compared)});
+  std::string verdicts =
+      is_of_chance ? fmt::format(
+                         "of two equal {} any of the {} rows is called dearer or cheaper in "
+                         "{:.4g} % of comparisons (Holm)",
+                         is_of_programs(difference) ? "programs" : "runs",
+                         with_commas(difference.compared), 100 - percent)
+      : options.is_exact ? "counted, not sampled: any change is one"
+                         : "none: nothing in one file tells how much is noise; give several "
+                           "files of each side";
+  notes.push_back({"verdicts:", std::move(verdicts)});
 }
 
 std::string whole_text(const Difference& difference) {
-  if (!difference.whole)
-    return {};
   const DifferenceRow& whole = *difference.whole;
   RateUnit unit = unit_of(difference);
   if (difference.options.is_exact)
-    return fmt::format("whole:    {:+.{}f}{}: {}\n", whole.change.value / unit.size,
+    return fmt::format("{:+.{}f}{}: {}", whole.change.value / unit.size,
                        is_whole_numbers(difference) ? 0 : 2, unit.name,
                        verdict_text(whole, difference));
   double interval = half_interval(whole, difference.options.confidence) / unit.size;
-  return fmt::format("whole:    {:.2f} {} before, {:.2f} after, {:+.2f} +- {}: {}\n",
+  return fmt::format("{:.2f} {} before, {:.2f} after, {:+.2f} +- {}: {}",
                      whole.before.value / unit.size, unit.name, whole.after.value / unit.size,
                      whole.change.value / unit.size,
                      whole.change.freedom > 0 ? fmt::format("{:.2f}", interval) : "?",
@@ -291,21 +287,33 @@ std::string summary_text(const Difference& difference) {
                      verdict_text(most, difference));
 }
 
+std::vector<Note> header_notes(const Difference& difference, const Profile& before,
+                               const Profile& after, bool is_verbose) {
+  std::vector<Note> notes = {{"verdict:", summary_text(difference)},
+                             {"before:", make_headline(before, Amounts(before))},
+                             {"after:", make_headline(after, Amounts(after))}};
+  if (difference.whole)
+    notes.push_back({"whole:", whole_text(difference)});
+  if (is_verbose)
+    add_method(difference, notes);
+  add_runs(difference, notes);
+  return notes;
+}
+
 std::string difference_header(const Difference& difference, const Profile& before,
                               const Profile& after, bool is_verbose) {
-  return fmt::format("verdict:  {}\nbefore:   {}\nafter:    {}\n", summary_text(difference),
-                     make_headline(before, Amounts(before)),
-                     make_headline(after, Amounts(after))) +
-         whole_text(difference) + (is_verbose ? method_text(difference) : "") +
-         runs_text(difference);
+  constexpr size_t kTitleWidth = 10;
+  std::string text;
+  for (const Note& note : header_notes(difference, before, after, is_verbose))
+    text += line_of(note, kTitleWidth) + '\n';
+  return text;
 }
 
 void write_rate(JsonWriter& json, std::string_view name, const Rate& rate) {
-  json.key(name);
-  json.begin_object();
-  json.field("rate", rate.value);
-  json.field("standard_error", std::sqrt(rate.variance));
-  json.end_object();
+  json.object(name, [&] {
+    json.field("rate", rate.value);
+    json.field("standard_error", std::sqrt(rate.variance));
+  });
 }
 
 // JSON has no infinity: what is not known is left out.
@@ -316,7 +324,6 @@ void write_finite(JsonWriter& json, std::string_view name, double value) {
 
 void write_row(JsonWriter& json, const DifferenceRow& row, double confidence,
                std::optional<uint64_t> parent = {}) {
-  json.begin_object();
   json.field("name", row.name);
   if (parent)
     json.field("parent", *parent);
@@ -334,7 +341,6 @@ void write_row(JsonWriter& json, const DifferenceRow& row, double confidence,
     json.field("note", row.note);
   if (!row.place.empty())
     json.field("place", row.place);
-  json.end_object();
 }
 
 // Rows of a tree have the number of the row that calls them.
@@ -342,34 +348,29 @@ void write_rows(JsonWriter& json, const Difference& difference) {
   std::vector<uint32_t> parents;
   if (difference.tree)
     parents = parents_of(*difference.tree);
-  json.key("rows");
-  json.begin_array();
-  for (size_t i = 0; i < difference.rows.size(); i++) {
+  size_t node = 0;  // the root has no row
+  json.array("rows", difference.rows, [&](const DifferenceRow& row) {
     std::optional<uint64_t> parent;
-    if (!parents.empty() && parents[i + 1] != 0)
-      parent = parents[i + 1] - 1;  // the root has no row
-    write_row(json, difference.rows[i], difference.options.confidence, parent);
-  }
-  json.end_array();
+    node++;
+    if (!parents.empty() && parents[node] != 0)
+      parent = parents[node] - 1;
+    json.object([&] { write_row(json, row, difference.options.confidence, parent); });
+  });
 }
 
 void write_side(JsonWriter& json, std::string_view name, const Profile& profile, size_t blocks,
                 bool has_runs) {
-  json.key(name);
-  json.begin_object();
-  json.field("event", profile.event().name);
-  json.field("samples", profile.total_count());
-  json.field("value", profile.total_amount() * profile.period());
-  json.field("duration_ns", profile.duration_ns);
-  json.field("selection", profile.filter);
-  json.field("blocks", uint64_t{blocks});
-  json.field("blocks_are", has_runs ? "recordings" : "time");
-  json.key("files");
-  json.begin_array();
-  for (const ProfiledRecording& one : profile.recordings)
-    json.value(one.name);
-  json.end_array();
-  json.end_object();
+  json.object(name, [&] {
+    json.field("event", profile.event().name);
+    json.field("samples", profile.total_count());
+    json.field("value", profile.total_amount() * profile.period());
+    json.field("duration_ns", profile.duration_ns);
+    json.field("selection", profile.filter);
+    json.field("blocks", uint64_t{blocks});
+    json.field("blocks_are", has_runs ? "recordings" : "time");
+    json.array("files", profile.recordings,
+               [&](const ProfiledRecording& one) { json.value(one.name); });
+  });
 }
 
 }  // namespace
@@ -395,45 +396,43 @@ std::string difference_markdown(const Difference& difference, const Profile& bef
       table.rows.empty() ? "" : "\n", table.rows.empty() ? "" : markdown_of(table));
 }
 
-std::string difference_notes(const Difference& difference, const Profile& before,
-                             const Profile& after) {
+std::vector<Note> difference_notes(const Difference& difference, const Profile& before,
+                                   const Profile& after) {
   RateUnit unit = unit_of(difference);
-  std::string text = difference_header(difference, before, after, /*is_verbose=*/true);
+  std::vector<Note> notes = header_notes(difference, before, after, /*is_verbose=*/true);
   for (const DifferenceRow& row : difference.rows)
     if (row.is_significant())
-      text += fmt::format("{}  {}: {:.2f} {} before, {:.2f} after{}{}\n",
-                          verdict_text(row, difference), row.name, row.before.value / unit.size,
-                          unit.name, row.after.value / unit.size, row.note.empty() ? "" : "; ",
-                          row.note);
-  return text;
+      notes.push_back(
+          {verdict_text(row, difference),
+           fmt::format("{}: {:.2f} {} before, {:.2f} after{}{}", row.name,
+                       row.before.value / unit.size, unit.name, row.after.value / unit.size,
+                       row.note.empty() ? "" : "; ", row.note)});
+  return notes;
 }
 
 std::string difference_json(const Difference& difference, const Profile& before,
                             const Profile& after) {
   constexpr uint32_t kDifferenceVersion = 1;
+  const DifferenceOptions& options = difference.options;
   JsonWriter json;
-  json.begin_object();
-  json.field("version", kDifferenceVersion);
-  write_side(json, "before", before, difference.blocks_before, difference.has_runs_before);
-  write_side(json, "after", after, difference.blocks_after, difference.has_runs_after);
-  json.field("by", to_string(difference.options.by));
-  json.field("of", difference.tree                   ? "path"
-                   : difference.options.is_of_totals ? "total"
-                                                     : "self");
-  json.field("per", to_string(difference.options.per));
-  json.field("unit", difference.measures_time ? "nanoseconds" : "events");
-  json.field("confidence", difference.options.confidence);
-  json.field("verdicts_are_of", difference.options.is_exact  ? "counts"
-                                : !has_verdicts(difference)  ? "nothing"
-                                : is_of_programs(difference) ? "programs"
-                                                             : "recordings");
-  json.field("compared", uint64_t{difference.compared});
-  if (difference.whole) {
-    json.key("whole");
-    write_row(json, *difference.whole, difference.options.confidence);
-  }
-  write_rows(json, difference);
-  json.end_object();
+  json.object([&] {
+    json.field("version", kDifferenceVersion);
+    write_side(json, "before", before, difference.blocks_before, difference.has_runs_before);
+    write_side(json, "after", after, difference.blocks_after, difference.has_runs_after);
+    json.field("by", to_string(options.by));
+    json.field("of", difference.tree ? "path" : options.is_of_totals ? "total" : "self");
+    json.field("per", to_string(options.per));
+    json.field("unit", difference.measures_time ? "nanoseconds" : "events");
+    json.field("confidence", options.confidence);
+    json.field("verdicts_are_of", options.is_exact             ? "counts"
+                                  : !has_verdicts(difference)  ? "nothing"
+                                  : is_of_programs(difference) ? "programs"
+                                                               : "recordings");
+    json.field("compared", uint64_t{difference.compared});
+    if (difference.whole)
+      json.object("whole", [&] { write_row(json, *difference.whole, options.confidence); });
+    write_rows(json, difference);
+  });
   return std::string(json.text()) + '\n';
 }
 

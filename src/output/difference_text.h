@@ -1,7 +1,9 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "output/notes.h"
 #include "output/view_options.h"
 #include "view/difference.h"
 
@@ -16,9 +18,9 @@ std::string difference_markdown(const Difference& difference, const Profile& bef
 std::string difference_json(const Difference& difference, const Profile& before,
                             const Profile& after);
 
-// The notes of a page about a difference: the method, and the rows that changed by more than
-// noise, "dearer, +5.2 %  main.parse: 1.20 % before, 1.26 % after".
-std::string difference_notes(const Difference& difference, const Profile& before,
-                             const Profile& after);
+// Notes of a page about a difference: the method, and the rows that changed by more than noise,
+// "dearer, +5.2 %" and "main.parse: 1.20 % before, 1.26 % after".
+std::vector<Note> difference_notes(const Difference& difference, const Profile& before,
+                                   const Profile& after);
 
 }  // namespace gosym

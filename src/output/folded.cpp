@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -51,30 +50,23 @@ public:
                       [this](const Line& a, const Line& b) { return compare(a, b) < 0; });
   }
 
-  void write(const Write& write) const {
-    std::string text;
-    bool is_read = true;
-    // Equal lines are neighbours after sorting, and become one. Two stacks of different
-    // locations may be the same text.
-    for (size_t i = 0; i < lines_.size() && is_read;) {
-      uint64_t amount = 0;
-      size_t first = i;
-      for (; i < lines_.size() && compare(lines_[first], lines_[i]) == 0; i++)
-        amount += lines_[i].amount;
-      const Line& line = lines_[first];
-      for (Frames frames(*this, line.comm, profile_.stack(line.stack)); frames.has_more();
-           frames.next()) {
-        if (!text.empty())
-          text.push_back(';');
-        text.append(texts_[frames.get()]);
-      }
-      text.push_back(' ');
-      append_number(amount, 10, text);
-      text.push_back('\n');
-      is_read = write({text.data(), text.size()});
-      text.clear();
-    }
-  }
+  // The lines one after the other, of which one at a time is text.
+  class Cursor {
+  public:
+    explicit Cursor(const FoldedLines& lines) : lines_(lines) { next(); }
+
+    bool has_more() const { return has_more_; }
+    const std::string& stack() const { return stack_; }
+    uint64_t amount() const { return amount_; }
+    void next();
+
+  private:
+    const FoldedLines& lines_;
+    size_t next_ = 0;  // of lines_
+    bool has_more_ = false;
+    std::string stack_;
+    uint64_t amount_ = 0;
+  };
 
 private:
   struct Line {
@@ -215,74 +207,59 @@ private:
   std::vector<Line> lines_;
 };
 
-// A line taken apart.
-struct FoldedLine {
-  std::string_view stack;
-  std::string_view amount;
-  size_t size = 0;  // with its end
-};
-
-FoldedLine first_line(std::string_view text) {
-  std::string_view line = text.substr(0, text.find('\n'));
-  size_t space = line.rfind(' ');
-  return {line.substr(0, space), line.substr(space + 1), line.size() + 1};
-}
-
-// All lines of a profile. None: they take more than a gibibyte.
-std::optional<std::string> folded_text(const Profile& profile) {
-  constexpr size_t kMaxText = 1 << 30;
-  std::string text;
-  bool fits = true;
-  write_folded(profile, [&](std::string_view line) {
-    fits = line.size() <= kMaxText - text.size();
-    if (fits)
-      text.append(line);
-    return fits;
-  });
-  return fits ? std::optional(std::move(text)) : std::nullopt;
+void FoldedLines::Cursor::next() {
+  const std::vector<Line>& lines = lines_.lines_;
+  has_more_ = next_ < lines.size();
+  if (!has_more_)
+    return;
+  const Line& first = lines[next_];
+  stack_.clear();
+  for (Frames frames(lines_, first.comm, lines_.profile_.stack(first.stack)); frames.has_more();
+       frames.next()) {
+    if (!stack_.empty())
+      stack_.push_back(';');
+    stack_.append(lines_.texts_[frames.get()]);
+  }
+  // Two stacks of different locations may be the same text. Equal lines are neighbours after
+  // sorting, and become one.
+  amount_ = 0;
+  for (; next_ < lines.size() && lines_.compare(first, lines[next_]) == 0; next_++)
+    amount_ += lines[next_].amount;
 }
 
 }  // namespace
 
 void write_folded(const Profile& profile, const Write& write) {
-  FoldedLines(profile).write(write);
+  FoldedLines lines(profile);
+  std::string text;
+  bool is_read = true;
+  for (FoldedLines::Cursor line(lines); line.has_more() && is_read; line.next()) {
+    text.assign(line.stack()).push_back(' ');
+    append_number(line.amount(), 10, text);
+    text.push_back('\n');
+    is_read = write(text);
+  }
 }
 
-bool write_folded_difference(const Profile& before, const Profile& after, double scale,
+void write_folded_difference(const Profile& before, const Profile& after, double scale,
                              const Write& write) {
-  std::optional<std::string> text = folded_text(before);
-  if (!text)
-    return false;
+  FoldedLines lines_before(before);
+  FoldedLines lines_after(after);
+  FoldedLines::Cursor old(lines_before);
+  FoldedLines::Cursor now(lines_after);
   bool is_read = true;
-  std::string_view left = *text;
-  // Amounts have 64 bits, all of which a double does not.
-  auto write_line = [&](std::string_view stack, long double old, std::string_view now) {
-    is_read = is_read && write(fmt::format("{} {:.0f} {}\n", stack, old, now));
-  };
-  // Both are sorted: what comes before a stack is in the one alone.
-  auto write_until = [&](std::optional<std::string_view> stack) {
-    // Lines of `after` ask for their stack in turn, so one pass through `text` finds the
-    // amounts before.
-    while (is_read && !left.empty()) {
-      FoldedLine line = first_line(left);
-      if (stack && line.stack > *stack)
-        return 0.0L;
-      left.remove_prefix(line.size);
-      long double amount = scale * std::stold(std::string(line.amount));
-      if (stack && line.stack == *stack)
-        return amount;
-      write_line(line.stack, amount, "0");
-    }
-    return 0.0L;
-  };
-  write_folded(after, [&](std::string_view text_after) {
-    FoldedLine line = first_line(text_after);
-    long double old = write_until(line.stack);
-    write_line(line.stack, old, line.amount);
-    return is_read;
-  });
-  write_until(std::nullopt);
-  return true;
+  // Both are sorted by their text, so that the lesser stack is not in the other one any more.
+  while (is_read && (old.has_more() || now.has_more())) {
+    int order = !old.has_more() ? 1 : !now.has_more() ? -1 : old.stack().compare(now.stack());
+    // Amounts have 64 bits, all of which a double does not.
+    long double amount_before = order <= 0 ? scale * static_cast<long double>(old.amount()) : 0;
+    is_read = write(fmt::format("{} {:.0f} {}\n", order <= 0 ? old.stack() : now.stack(),
+                                amount_before, order >= 0 ? now.amount() : 0));
+    if (order <= 0)
+      old.next();
+    if (order >= 0)
+      now.next();
+  }
 }
 
 }  // namespace gosym

@@ -21,9 +21,8 @@ void write_folded(const Profile& profile, const Write& write);
 //
 //   line = comm (";" frame)* " " before " " after
 //
-// The amounts before are multiplied by `scale`, so that they compare. False: the lines of
-// `before` take more than a gibibyte, and nothing was written.
-bool write_folded_difference(const Profile& before, const Profile& after, double scale,
+// The amounts before are multiplied by `scale`, so that they compare.
+void write_folded_difference(const Profile& before, const Profile& after, double scale,
                              const Write& write);
 
 }  // namespace gosym

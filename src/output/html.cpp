@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <iterator>
+#include <span>
 #include <vector>
 
 #include "base/text.h"
 #include "output/difference_text.h"
+#include "output/notes.h"
 #include "output/text.h"
 #include "page/html.h"
 #include "page/make_page.h"
@@ -17,25 +19,24 @@ namespace gosym {
 
 namespace {
 
-// Lines of a header or of notes: a word, spaces, and what it says; or a line that says it all,
-// or goes on with what the one before says.
-void append_notes(std::string_view lines, std::vector<page::Note>& notes) {
-  while (!lines.empty()) {
-    std::string_view line = take_line(lines);
-    if (line.empty())
-      continue;
-    size_t gap = line.find("  ");
-    size_t text = gap == line.npos ? line.npos : line.find_first_not_of(' ', gap);
-    bool has_title = text != line.npos && gap > 0;
-    notes.push_back({std::string(line.substr(0, has_title ? gap : 0)),
-                     std::string(line.substr(has_title ? text : 0))});
+// A page lays notes out by itself: the title and the text are apart, further lines have no
+// title.
+void append_notes(const std::vector<Note>& from, std::vector<page::Note>& notes) {
+  for (const Note& note : from) {
+    notes.push_back({note.title, note.text});
+    std::vector<std::string> lines = lines_of(note);
+    for (std::string& line : std::span(lines).subspan(1))
+      notes.push_back({"", std::move(line)});
   }
 }
 
 void append_notes_of(const Profile& profile, std::vector<page::Note>& notes) {
   constexpr size_t kProcesses = 50;  // named in the note; the page has them all
-  append_notes(make_header(profile, Amounts(profile), kProcesses, Screen()), notes);
-  append_notes(make_notes(profile, /*is_verbose=*/true, /*top=*/0, Screen()), notes);
+  About about =
+      make_about(profile, Amounts(profile), {.max_processes = kProcesses, .is_verbose = true});
+  notes.push_back({"", std::move(about.headline)});
+  append_notes(about.facts, notes);
+  append_notes(about.notes, notes);
 }
 
 std::vector<page::Note> notes_of(const Profile& profile) {

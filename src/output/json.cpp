@@ -136,6 +136,66 @@ bool JsonWriter::flush(const Write& write, size_t least) {
   return is_read;
 }
 
+void Record::add(std::string_view label, std::string_view name, std::string_view text) {
+  add(label, text, name, std::string(text));
+}
+
+void Record::add(std::string_view label, std::string_view text, std::string_view name,
+                 Value value) {
+  add_line(label, text);
+  add_member(name, std::move(value));
+}
+
+void Record::add_line(std::string_view label, std::string_view text) {
+  entries_.push_back({Kind::kLine, std::string(label), std::string(text)});
+}
+
+void Record::add_member(std::string_view name, Value value) {
+  entries_.push_back({Kind::kMember, std::string(name), std::move(value)});
+}
+
+void Record::begin_object(std::string_view name) {
+  entries_.push_back({Kind::kBegin, std::string(name)});
+}
+
+void Record::end_object() {
+  entries_.push_back({Kind::kEnd});
+}
+
+std::string Record::lines(size_t indent) const {
+  std::string text;
+  for (const Entry& entry : entries_)
+    if (entry.kind == Kind::kLine)
+      text += fmt::format("{:<{}}{}\n", entry.name, indent,
+                          printable(std::get<std::string>(entry.value)));
+  return text;
+}
+
+void Record::write_members(JsonWriter& json) const {
+  for (const Entry& entry : entries_) {
+    if (entry.kind == Kind::kEnd)
+      json.end_object();
+    if (entry.kind == Kind::kMember || entry.kind == Kind::kBegin)
+      json.key(entry.name);
+    if (entry.kind == Kind::kBegin)
+      json.begin_object();
+    if (entry.kind != Kind::kMember)
+      continue;
+    if (const auto* items = std::get_if<std::vector<std::string>>(&entry.value)) {
+      json.begin_array();
+      for (const std::string& item : *items)
+        json.value(item);
+      json.end_array();
+    } else if (const auto* text = std::get_if<std::string>(&entry.value)) {
+      json.value(*text);
+    } else if (const auto* number = std::get_if<uint64_t>(&entry.value)) {
+      json.value(*number);
+    } else {
+      json.value(std::get<bool>(entry.value));
+    }
+  }
+}
+
 std::map<std::string, std::string> json_texts(std::string_view object) {
   // Without recursion: whoever wrote it chooses how deep it is.
   rapidjson::Document document;

@@ -14,7 +14,6 @@
 #include "base/text.h"
 #include "model/container.h"
 #include "output/output_file.h"
-#include "output/unnamed.h"
 #include "profile/accumulated_profile.h"
 #include "profile/pprof_fields.h"
 #include "profile/rewrite_stacks.h"

@@ -26,14 +26,14 @@ public:
       : profile_(profile), options_(options), amounts_(profile) {}
 
   std::string make() {
-    json_.begin_object();
-    json_.field("version", kVersion);
-    write_recording();
-    write_totals();
-    write_quality();
-    write_functions();
-    write_tree();
-    json_.end_object();
+    json_.object([&] {
+      json_.field("version", kVersion);
+      json_.object("recording", [&] { write_recording(); });
+      json_.object("totals", [&] { write_totals(); });
+      json_.object("quality", [&] { write_quality(); });
+      write_functions();
+      write_tree();
+    });
     return std::string(json_.text()) + '\n';
   }
 
@@ -42,8 +42,6 @@ private:
 
   void write_recording() {
     const RecordingInfo& info = profile_.info;
-    json_.key("recording");
-    json_.begin_object();
     json_.field("event", profile_.event().name);
     json_.field("frequency", profile_.event().frequency);
     json_.field("period", profile_.event().period);
@@ -60,7 +58,6 @@ private:
       json_.field("estimate", estimate);
     write_recordings();
     write_thresholds();
-    json_.end_object();
   }
 
   // Processes whose samples weigh more, for they waited more often than is sampled.
@@ -68,37 +65,30 @@ private:
     if (!has_intervals(profile_.event()) || profile_.raised_thresholds.empty())
       return;
     Hosts hosts(profile_);
-    json_.key("raised_thresholds");
-    json_.begin_array();
-    for (const RaisedThreshold& raised : profile_.raised_thresholds) {
-      json_.begin_object();
-      json_.field("pid", raised.pid);
-      json_.field("process", profile_.strings[raised.process]);
-      json_.field("host", hosts.name(hosts.of_recording(raised.recording)));
-      json_.field("threshold_ns", raised.nanoseconds);
-      json_.end_object();
-    }
-    json_.end_array();
+    json_.array("raised_thresholds", profile_.raised_thresholds,
+                [&](const RaisedThreshold& one) {
+                  json_.object([&] {
+                    json_.field("pid", one.pid);
+                    json_.field("process", profile_.strings[one.process]);
+                    json_.field("host", hosts.name(hosts.of_recording(one.recording)));
+                    json_.field("threshold_ns", one.nanoseconds);
+                  });
+                });
   }
 
   void write_recordings() {
-    json_.key("files");
-    json_.begin_array();
-    for (const ProfiledRecording& one : profile_.recordings) {
-      json_.begin_object();
-      json_.field("file", one.name);
-      json_.field("host", one.info.host);
-      json_.field("start_ns", one.start_realtime_ns);
-      json_.field("duration_ns", one.duration_ns);
-      json_.field("command", one.info.command_line);
-      json_.end_object();
-    }
-    json_.end_array();
+    json_.array("files", profile_.recordings, [&](const ProfiledRecording& one) {
+      json_.object([&] {
+        json_.field("file", one.name);
+        json_.field("host", one.info.host);
+        json_.field("start_ns", one.start_realtime_ns);
+        json_.field("duration_ns", one.duration_ns);
+        json_.field("command", one.info.command_line);
+      });
+    });
   }
 
   void write_totals() {
-    json_.key("totals");
-    json_.begin_object();
     json_.field("samples", profile_.total_count());
     json_.field("value", value(amounts_.total()));
     if (uint64_t idle = idle_amount(); idle > 0)
@@ -107,7 +97,6 @@ private:
     json_.field("unit", profile_.measures_time() ? "nanoseconds"
                         : unit.empty()           ? "events"
                                                  : std::string_view(unit));
-    json_.end_object();
   }
 
   // The part of the total that idle threads waited.
@@ -120,8 +109,6 @@ private:
 
   void write_quality() {
     const RecordingStats& stats = profile_.stats;
-    json_.key("quality");
-    json_.begin_object();
     json_.field("recorded_samples", stats.samples);
     json_.field("lost_samples", stats.lost_samples);
     json_.field("lost_events", stats.lost_events);
@@ -132,12 +119,7 @@ private:
     json_.field("unknown_end_samples", profile_.unwound.unknown);
     json_.field("deep_samples", profile_.unwound.deep);
     json_.field("repaired_samples", profile_.unwound.repaired);
-    json_.key("damage");
-    json_.begin_array();
-    for (const std::string& what : profile_.damage)
-      json_.value(what);
-    json_.end_array();
-    json_.end_object();
+    json_.values("damage", profile_.damage);
   }
 
   void write_key(const ViewKey& key, FunctionId function) {

@@ -3,10 +3,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <span>
 #include <vector>
 
 #include "base/text.h"
-#include "output/text.h"
+#include "output/notes.h"
 #include "view/call_tree.h"
 #include "view/category.h"
 
@@ -84,10 +85,13 @@ public:
 
   std::string make() {
     find_boxes();
-    std::vector<std::string> above =
-        lines_of(make_header(profile_, amounts_, kMaxProcessesShown, Screen()), kHeaderLines);
-    std::vector<std::string> below =
-        lines_of(make_notes(profile_, /*is_verbose=*/false, 0, Screen()), SIZE_MAX);
+    About about = make_about(profile_, amounts_, {.max_processes = kMaxProcessesShown});
+    std::vector<std::string> above = {about.headline};
+    for (const Note& fact : std::span(about.facts).first(std::min(kFacts, about.facts.size())))
+      above.push_back(line_of(fact));
+    std::vector<std::string> below;
+    for (const Note& note : about.notes)
+      below.push_back(line_of(note));
     if (left_out_ > 0)
       below.push_back(fmt::format("{} calls are too narrow, or too deep, to be seen here",
                                   with_commas(left_out_)));
@@ -111,20 +115,13 @@ public:
   }
 
 private:
-  static constexpr size_t kHeaderLines = 3;
+  static constexpr size_t kFacts = 2;
 
   struct Box {
     size_t node;
     double x;
     double width;
   };
-
-  static std::vector<std::string> lines_of(std::string_view text, size_t most) {
-    std::vector<std::string> lines;
-    while (!text.empty() && lines.size() < most)
-      lines.emplace_back(take_line(text));
-    return lines;
-  }
 
   // Nodes come after their parents, and behind the siblings that are left of them.
   void find_boxes() {

@@ -6,9 +6,9 @@
 
 #include "base/text.h"
 #include "demo_profile.h"
+#include "output/notes.h"
 #include "output/report_json.h"
 #include "output/text.h"
-#include "output/unnamed.h"
 #include "view/call_tree.h"
 #include "view/category.h"
 #include "view/frame_keys.h"
@@ -93,6 +93,15 @@ TEST_CASE("csv: keys within each other have a column each, and only innermost ro
   CHECK(csv_of(make_table(profile, options)).find("samples") == std::string::npos);
 }
 
+// The lines of the first note whose text has these words; empty if there is none.
+std::string note_of(const Profile& profile, std::string_view words) {
+  About about = make_about(profile, Amounts(profile), {.max_processes = 5, .is_verbose = true});
+  for (const Note& note : about.notes)
+    if (note.text.find(words) != std::string::npos)
+      return joined(lines_of(note), "\n");
+  return {};
+}
+
 TEST_CASE("totals: code without a name is told by function, else by its file") {
   Profile profile = make_demo_profile();
   Location& in_libc =
@@ -113,12 +122,12 @@ TEST_CASE("totals: code without a name is told by function, else by its file") {
   auto nameless = std::ranges::find(keys.all(), "libc.so.6!fun_3000", &ViewKey::text);
   REQUIRE(nameless != keys.all().end());
   CHECK_FALSE(nameless->is_named);
-  CHECK(make_source_note(profile).find("call frames") == std::string::npos);
-  CHECK(make_source_note(profile).find("none ") != std::string::npos);
-  std::string note = make_unnamed_note(profile, StackPart::kUser, 0);
+  CHECK(note_of(profile, "from ").find("call frames") == std::string::npos);
+  CHECK(note_of(profile, "from ").find("none ") != std::string::npos);
+  std::string note = note_of(profile, "user frames have no name");
   CHECK(note.find("[stripped libc.so.6]  install its debug package") != std::string::npos);
   profile.images[2].debug_package = "libc6-dbg";
-  note = make_unnamed_note(profile, StackPart::kUser, 0);
+  note = note_of(profile, "user frames have no name");
   CHECK(note.find("[stripped libc.so.6]  install libc6-dbg, or see") != std::string::npos);
 }
 
