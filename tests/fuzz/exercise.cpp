@@ -80,7 +80,7 @@ void exercise_function(const go::Module& module, uint32_t index, std::vector<Cal
   if (index % kShownEvery != 0)
     return;
   if (auto view = view_function(module, index))
-    (void)display_name(view->name, FrameSource::kPclntab, NameForm::kShort);
+    (void)display_name(view->record.lines(0), FrameSource::kPclntab, NameForm::kShort);
 }
 
 void exercise_module(const go::Module& module) {

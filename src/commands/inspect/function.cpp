@@ -48,6 +48,12 @@ ImageAddress operator+(ImageAddress address, uint64_t offset) {
   return ImageAddress{to_integer(address) + offset};
 }
 
+void add_place(ImageAddress begin, ImageAddress end, Record& record) {
+  record.add_line("address", fmt::format("{}-{}", as_hex(begin), as_hex(end)));
+  record.add_member("begin", as_hex(begin));
+  record.add_member("end", as_hex(end));
+}
+
 void print_text(const FunctionView& view, const FunctionView::Table& table) {
   print(stdout, "{}{}{} at {:#x}\n", table.name, table.meaning.empty() ? "" : " ",
         table.meaning, table.offset);
@@ -70,10 +76,7 @@ void print_text(const FunctionView::InlinedCall& call) {
 }
 
 void print_text(const FunctionView& view) {
-  print(stdout, "function        {}\n", printable(view.name));
-  print(stdout, "address         {}-{}\n", as_hex(view.begin), as_hex(view.end));
-  for (const FunctionView::Field& field : view.fields)
-    print(stdout, "{:<15} {}\n", field.name, field.text);
+  print_lines(view.record, 16);
   for (const FunctionView::Table& table : view.tables)
     print_text(view, table);
   for (const FunctionView::Funcdata& data : view.funcdata)
@@ -84,45 +87,25 @@ void print_text(const FunctionView& view) {
     print_text(call);
 }
 
-void write_json(JsonWriter& json, const FunctionView::Field& field) {
-  if (field.number)
-    json.field(field.name, *field.number);
-  else
-    json.field(field.name, field.text);
-}
-
 void write_json(JsonWriter& json, const FunctionView& view, const FunctionView::Table& table) {
-  json.begin_object();
   json.field("name", table.name);
   json.field("meaning", table.meaning);
   json.field("offset", table.offset);
   json.field("whole", table.contents.is_whole);
-  json.key("ranges");
-  json.begin_array();
-  for (size_t i = 0; i < table.contents.rows.size(); i++) {
-    const go::PcValue& row = table.contents.rows[i];
-    json.begin_object();
-    json.field("begin", as_hex(view.begin + row.begin));
-    json.field("end", as_hex(view.begin + row.end));
-    json.field("value", row.value);
-    if (!table.files.empty())
-      json.field("file", table.files[i]);
-    json.end_object();
-  }
-  json.end_array();
-  json.end_object();
-}
-
-void write_json(JsonWriter& json, const FunctionView::Funcdata& data) {
-  json.begin_object();
-  json.field("index", data.index);
-  json.field("meaning", data.meaning);
-  json.field("address", as_hex(data.address));
-  json.end_object();
+  size_t row_number = 0;
+  json.array("ranges", table.contents.rows, [&](const go::PcValue& row) {
+    json.object([&] {
+      json.field("begin", as_hex(view.begin + row.begin));
+      json.field("end", as_hex(view.begin + row.end));
+      json.field("value", row.value);
+      if (!table.files.empty())
+        json.field("file", table.files[row_number]);
+    });
+    row_number++;
+  });
 }
 
 void write_json(JsonWriter& json, const FunctionView::InlinedCall& call) {
-  json.begin_object();
   json.field("index", call.index);
   json.field("depth", call.depth);
   json.field("function", call.function);
@@ -130,33 +113,26 @@ void write_json(JsonWriter& json, const FunctionView::InlinedCall& call) {
   json.field("line", call.line);
   json.field("kind", call.kind);
   json.field("parent_pc", call.parent_pc);
-  json.end_object();
-}
-
-template <class Items, class Write>
-void write_array(JsonWriter& json, std::string_view key, const Items& items, Write write_one) {
-  json.key(key);
-  json.begin_array();
-  for (const auto& item : items)
-    write_one(item);
-  json.end_array();
 }
 
 void print_json(const FunctionView& view) {
   JsonWriter json;
-  json.begin_object();
-  json.field("function", view.name);
-  json.field("begin", as_hex(view.begin));
-  json.field("end", as_hex(view.end));
-  for (const FunctionView::Field& field : view.fields)
-    write_json(json, field);
-  write_array(json, "tables", view.tables,
-              [&](const FunctionView::Table& table) { write_json(json, view, table); });
-  write_array(json, "funcdata", view.funcdata,
-              [&](const FunctionView::Funcdata& data) { write_json(json, data); });
-  write_array(json, "inlined", view.inlined,
-              [&](const FunctionView::InlinedCall& call) { write_json(json, call); });
-  json.end_object();
+  json.object([&] {
+    view.record.write_members(json);
+    json.array("tables", view.tables, [&](const FunctionView::Table& table) {
+      json.object([&] { write_json(json, view, table); });
+    });
+    json.array("funcdata", view.funcdata, [&](const FunctionView::Funcdata& data) {
+      json.object([&] {
+        json.field("index", data.index);
+        json.field("meaning", data.meaning);
+        json.field("address", as_hex(data.address));
+      });
+    });
+    json.array("inlined", view.inlined, [&](const FunctionView::InlinedCall& call) {
+      json.object([&] { write_json(json, call); });
+    });
+  });
   print(stdout, "{}\n", json.text());
 }
 
@@ -264,53 +240,43 @@ std::string_view file_at_entry(const go::Pclntab& table, const go::Function& fun
 }
 
 // The fields of the record that the format has, in their order.
-class Fields {
-public:
-  void count(std::string_view name, uint64_t value) {
-    fields.push_back({name, value, fmt::format("{}", value)});
-  }
-  void offset(std::string_view name, uint64_t value) {
-    fields.push_back({name, value, fmt::format("{:#x}", value)});
-  }
-  void text(std::string_view name, std::string_view value) {
-    fields.push_back({name, std::nullopt, std::string(value)});
-  }
-  std::vector<FunctionView::Field> fields;
-};
-
-std::vector<FunctionView::Field> fields_of(const go::Module& module,
-                                           const go::Function& function) {
+void add_fields(const go::Module& module, const go::Function& function, Record& to) {
+  auto add_count = [&](std::string_view name, uint64_t value) {
+    to.add(name, std::to_string(value), name, value);
+  };
+  auto add_offset = [&](std::string_view name, uint64_t value) {
+    to.add(name, as_hex(value), name, value);
+  };
   const go::Pclntab& table = module.table;
-  Fields to;
-  to.offset("record", function.offset);
-  to.count("record_size", function.size);
-  to.offset("entry", function.entry);
-  to.offset("name_offset", function.name_offset);
+  add_offset("record", function.offset);
+  add_count("record_size", function.size);
+  add_offset("entry", function.entry);
+  add_offset("name_offset", function.name_offset);
   if (function.arguments_size == INT32_MIN)
-    to.text("arguments_size", "unknown");
+    to.add("arguments_size", "arguments_size", "unknown");
   else
-    to.count("arguments_size", static_cast<uint32_t>(function.arguments_size));
+    add_count("arguments_size", static_cast<uint32_t>(function.arguments_size));
   if (table.format() >= go::Format::kGo1_12)
-    to.offset("deferreturn", function.deferreturn);
-  to.offset("pcsp", function.pcsp);
-  to.offset("pcfile", function.pcfile);
-  to.offset("pcln", function.pcln);
-  to.count("pcdata_count", table.pcdata_count(function));
+    add_offset("deferreturn", function.deferreturn);
+  add_offset("pcsp", function.pcsp);
+  add_offset("pcfile", function.pcfile);
+  add_offset("pcln", function.pcln);
+  add_count("pcdata_count", table.pcdata_count(function));
   if (table.format() >= go::Format::kGo1_16 && function.unit == go::kNoUnit)
-    to.text("unit", "none");
+    to.add("unit", "unit", "none");
   else if (table.format() >= go::Format::kGo1_16)
-    to.count("unit", function.unit);
+    add_count("unit", function.unit);
   if (table.has_start_lines())
-    to.count("start_line", function.start_line);
+    add_count("start_line", function.start_line);
   if (table.format() >= go::Format::kGo1_10)
-    to.count("id", function.id);
-  to.text("kind", kind_name(go::kind_of(table, module.wrapper_id, function.id,
-                                        table.name(function.name_offset),
-                                        file_at_entry(table, function))));
+    add_count("id", function.id);
+  to.add(
+      "kind", "kind",
+      kind_name(go::kind_of(table, module.wrapper_id, function.id,
+                            table.name(function.name_offset), file_at_entry(table, function))));
   if (table.format() >= go::Format::kGo1_16)
-    to.fields.push_back({"flags", function.flags, flags_text(function.flags)});
-  to.count("funcdata_count", table.funcdata_count(function));
-  return to.fields;
+    to.add("flags", flags_text(function.flags), "flags", uint64_t{function.flags});
+  add_count("funcdata_count", table.funcdata_count(function));
 }
 
 void add_table(const go::Module& module, const go::Function& function, std::string name,
@@ -453,10 +419,11 @@ std::optional<FunctionView> view_function(const go::Module& module, uint32_t ind
   if (!function || !begin)
     return std::nullopt;
   FunctionView view;
-  view.name = module.table.name(function->name_offset);
   view.begin = *begin;
-  view.end = ImageAddress{to_integer(*begin) + (function->end - function->entry)};
-  view.fields = fields_of(module, *function);
+  ImageAddress end = *begin + (function->end - function->entry);
+  view.record.add("function", "function", module.table.name(function->name_offset));
+  add_place(*begin, end, view.record);
+  add_fields(module, *function, view.record);
   add_tables(module, *function, view);
   add_funcdata(module, *function, view);
   add_inlined(module, *function, view);
@@ -596,39 +563,36 @@ void print_native_text(const ImageSymbols& symbols, const FunctionRange& functio
 
 void print_native_json(const ImageSymbols& symbols, const FunctionRange& function) {
   JsonWriter json;
-  uint64_t address = to_integer(function.address);
-  auto begin_row = [&](uint64_t begin, uint64_t end) {
-    json.begin_object();
+  auto write_range = [&](uint64_t begin, uint64_t end) {
     json.field("begin", as_hex(begin));
     json.field("end", as_hex(end));
   };
-  begin_row(address, address + function.size);
-  json.field("function", function.name);
-  json.field("size", function.size);
-  json.field("source", source_text(symbols, function));
-  json.key("lines");
-  json.begin_array();
-  for (const auto& row : lines_of(symbols, function)) {
-    begin_row(row.begin, row.end);
-    json.field("file", row.value.file);
-    json.field("line", row.value.line);
-    json.field("inlined", row.value.inlined);
-    json.end_object();
-  }
-  json.end_array();
-  json.key("call_frames");
-  json.begin_array();
-  for (const auto& row : frames_of(symbols, function)) {
-    RuleText rule = text_of_rule(row.value);
-    begin_row(row.begin, row.end);
-    json.field("cfa", rule.cfa);
-    json.field("return_address", rule.return_address);
-    json.field("frame_pointer", rule.frame_pointer);
-    json.field("signal_frame", row.value.is_signal_frame);
-    json.end_object();
-  }
-  json.end_array();
-  json.end_object();
+  json.object([&] {
+    uint64_t address = to_integer(function.address);
+    write_range(address, address + function.size);
+    json.field("function", function.name);
+    json.field("size", function.size);
+    json.field("source", source_text(symbols, function));
+    json.array("lines", lines_of(symbols, function), [&](const CodeRow<LineText>& row) {
+      json.object([&] {
+        write_range(row.begin, row.end);
+        json.field("file", row.value.file);
+        json.field("line", row.value.line);
+        json.field("inlined", row.value.inlined);
+      });
+    });
+    json.array("call_frames", frames_of(symbols, function),
+               [&](const CodeRow<UnwindRule>& row) {
+                 RuleText rule = text_of_rule(row.value);
+                 json.object([&] {
+                   write_range(row.begin, row.end);
+                   json.field("cfa", rule.cfa);
+                   json.field("return_address", rule.return_address);
+                   json.field("frame_pointer", rule.frame_pointer);
+                   json.field("signal_frame", row.value.is_signal_frame);
+                 });
+               });
+  });
   print(stdout, "{}\n", json.text());
 }
 

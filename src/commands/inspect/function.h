@@ -8,18 +8,13 @@
 #include "go/inline_tree.h"
 #include "go/module.h"
 #include "go/pclntab.h"
+#include "output/json.h"
 
 namespace gosym {
 
 // All that a function table has about one function, ready to be printed. Views borrow from the
 // image.
 struct FunctionView {
-  // A field of the record.
-  struct Field {
-    std::string_view name;
-    std::optional<uint64_t> number;  // none for what is not one
-    std::string text;
-  };
   struct Table {
     std::string name;          // "pcln", "pcdata 2"
     std::string_view meaning;  // "InlTreeIndex"; empty if it is not known
@@ -43,10 +38,8 @@ struct FunctionView {
     uint64_t parent_pc = 0;
   };
 
-  std::string_view name;
   ImageAddress begin{};
-  ImageAddress end{};
-  std::vector<Field> fields;
+  Record record;  // its name, its place, and the fields of its record in the table
   std::vector<Table> tables;
   std::vector<Funcdata> funcdata;
   std::vector<InlinedCall> inlined;

@@ -101,6 +101,12 @@ Result<const go::Module*> require_module(const ImageSymbols& symbols) {
   return Error(symbols.problem().empty() ? "no Go function table" : symbols.problem());
 }
 
+// The lines are printable already, which print() would make of them as one text.
+void print_lines(const Record& record, size_t indent) {
+  std::string text = record.lines(indent);
+  (void)std::fwrite(text.data(), 1, text.size(), stdout);
+}
+
 Command make_inspect() {
   auto options = std::make_shared<AskedInspection>();
   std::vector<Option> rest = {{.names = "BINARY",
@@ -166,35 +172,27 @@ void write_json(JsonWriter& json, const go::ModuleVersion& module) {
 }
 
 void write_json(JsonWriter& json, const go::BuildModule& module) {
-  json.begin_object();
-  write_json(json, module.required);
-  if (module.replacement) {
-    json.key("replacement");
-    json.begin_object();
-    write_json(json, *module.replacement);
-    json.end_object();
-  }
-  json.end_object();
+  json.object([&] {
+    write_json(json, module.required);
+    if (module.replacement)
+      json.object("replacement", [&] { write_json(json, *module.replacement); });
+  });
 }
 
 void print_json(const go::BuildInfo& info) {
   JsonWriter json;
-  json.begin_object();
-  json.field("version", info.go_version);
-  json.field("path", info.path);
-  json.key("module");
-  write_json(json, info.main);
-  json.key("dependencies");
-  json.begin_array();
-  for (const go::BuildModule& module : info.dependencies)
-    write_json(json, module);
-  json.end_array();
-  json.key("settings");
-  json.begin_object();
-  for (const auto& [key, value] : info.settings)
-    json.field(key, value);
-  json.end_object();
-  json.end_object();
+  json.object([&] {
+    json.field("version", info.go_version);
+    json.field("path", info.path);
+    json.key("module");
+    write_json(json, info.main);
+    json.array("dependencies", info.dependencies,
+               [&](const go::BuildModule& module) { write_json(json, module); });
+    json.object("settings", [&] {
+      for (const auto& [key, value] : info.settings)
+        json.field(key, value);
+    });
+  });
   print(stdout, "{}\n", json.text());
 }
 
@@ -218,9 +216,7 @@ Result<int> show_files(const ImageSymbols& symbols, const InspectOptions& option
       continue;
     }
     JsonWriter json;
-    json.begin_object();
-    json.field("file", file);
-    json.end_object();
+    json.object([&] { json.field("file", file); });
     print(stdout, "{}\n", json.text());
   }
   return kSuccess;
@@ -313,22 +309,33 @@ std::string value_text(const go::HeaderField& field) {
   return field.is_count ? fmt::format("{}", field.value) : as_hex(field.value);
 }
 
-void print_text(const elf::Image& image, const Header& header) {
-  auto line = [](std::string_view label, std::string_view value) {
-    print(stdout, "{:<13} {}\n", label, value);
-  };
+Record header_record(const elf::Image& image, const Header& header,
+                     const std::string& problem) {
+  Record record;
+  record.add("found by", "found_by", header.place.found_by);
+  record.add("address", "address", as_hex(header.place.address));
   uint64_t start = file_offset(image, header);
-  line("found by", header.place.found_by);
-  line("address", as_hex(header.place.address));
-  line("file offset", as_hex(start));
-  line("byte order", order_name(image.order));
+  record.add("file offset", as_hex(start), "file_offset", start);
+  record.add("byte order", "byte_order", order_name(image.order));
   if (const go::Module* module = header.module) {
-    line("layout", releases_of(*module));
-    line("text base", module->table.has_offsets() ? as_hex(module->text) : "none");
-    line("known by", to_string(module->text_base));
+    record.add("layout", "layout", releases_of(*module));
+    if (module->table.has_offsets())
+      record.add("text base", "text", as_hex(module->text));
+    else
+      record.add_line("text base", "none");
+    record.add("known by", "text_base", to_string(module->text_base));
     if (!module->assumption.empty())
-      line("assumed", module->assumption);
+      record.add("assumed", "assumption", module->assumption);
   }
+  // People read it behind the header, as an error.
+  if (!problem.empty())
+    record.add_member("problem", problem);
+  return record;
+}
+
+void print_text(const elf::Image& image, const Header& header) {
+  uint64_t start = file_offset(image, header);
+  print_lines(header_record(image, header, ""), 14);
   print(stdout, "\n{:>8} {:>10}  {:<14} VALUE\n", "OFFSET", "IN FILE", "FIELD");
   for (const go::HeaderField& field : header.fields)
     print(stdout, "{:#8x} {:#10x}  {:<14} {}\n", field.offset, start + field.offset, field.name,
@@ -340,56 +347,28 @@ void print_text(const elf::Image& image, const Header& header) {
           part.name);
 }
 
-void write_field(JsonWriter& json, const go::HeaderField& field) {
-  json.begin_object();
-  json.field("name", field.name);
-  json.field("offset", field.offset);
-  if (field.name == "magic" || field.name == "text_start")
-    json.field("value", as_hex(field.value));
-  else
-    json.field("value", field.value);
-  json.end_object();
-}
-
-void write_part(JsonWriter& json, const HeaderPart& part) {
-  json.begin_object();
-  json.field("name", part.name);
-  json.field("offset", part.offset);
-  json.field("size", part.size);
-  json.end_object();
-}
-
-void write_module(JsonWriter& json, const go::Module& module) {
-  json.field("layout", releases_of(module));
-  if (module.table.has_offsets())
-    json.field("text", as_hex(module.text));
-  json.field("text_base", to_string(module.text_base));
-  if (!module.assumption.empty())
-    json.field("assumption", module.assumption);
-}
-
 void print_json(const elf::Image& image, const Header& header, const std::string& problem) {
   JsonWriter json;
-  json.begin_object();
-  json.field("found_by", header.place.found_by);
-  json.field("address", as_hex(header.place.address));
-  json.field("file_offset", file_offset(image, header));
-  json.field("byte_order", order_name(image.order));
-  if (header.module)
-    write_module(json, *header.module);
-  if (!problem.empty())
-    json.field("problem", problem);
-  json.key("fields");
-  json.begin_array();
-  for (const go::HeaderField& field : header.fields)
-    write_field(json, field);
-  json.end_array();
-  json.key("tables");
-  json.begin_array();
-  for (const HeaderPart& part : header.parts)
-    write_part(json, part);
-  json.end_array();
-  json.end_object();
+  json.object([&] {
+    header_record(image, header, problem).write_members(json);
+    json.array("fields", header.fields, [&](const go::HeaderField& field) {
+      json.object([&] {
+        json.field("name", field.name);
+        json.field("offset", field.offset);
+        if (field.name == "magic" || field.name == "text_start")
+          json.field("value", as_hex(field.value));
+        else
+          json.field("value", field.value);
+      });
+    });
+    json.array("tables", header.parts, [&](const HeaderPart& part) {
+      json.object([&] {
+        json.field("name", part.name);
+        json.field("offset", part.offset);
+        json.field("size", part.size);
+      });
+    });
+  });
   print(stdout, "{}\n", json.text());
 }
 
@@ -463,15 +442,15 @@ void print_text(const std::vector<FunctionRange>& functions) {
 
 void print_json(const FunctionRange& function) {
   JsonWriter json;
-  json.begin_object();
-  json.field("address", fmt::format("{:#x}", to_integer(function.address)));
-  json.field("size", function.size);
-  json.field("name", function.name);
-  if (!function.file.empty()) {
-    json.field("file", function.file);
-    json.field("line", function.line);
-  }
-  json.end_object();
+  json.object([&] {
+    json.field("address", as_hex(function.address));
+    json.field("size", function.size);
+    json.field("name", function.name);
+    if (!function.file.empty()) {
+      json.field("file", function.file);
+      json.field("line", function.line);
+    }
+  });
   print(stdout, "{}\n", json.text());
 }
 
@@ -484,9 +463,7 @@ void print_text(const elf::Section& section, uint64_t file_size) {
 
 void print_json(const elf::Section& section, uint64_t file_size) {
   JsonWriter json;
-  json.begin_object();
-  write_section(json, section, file_size);
-  json.end_object();
+  json.object([&] { write_section(json, section, file_size); });
   print(stdout, "{}\n", json.text());
 }
 
@@ -541,7 +518,6 @@ void print_text(const go::Module& module) {
 }
 
 void write_field(JsonWriter& json, const go::ModuleData& data, const go::ModuleField& field) {
-  json.begin_object();
   json.field("word", uint32_t{field.word});
   json.field("name", field.name);
   json.field("value", as_hex(data.word(field.word)));
@@ -549,33 +525,25 @@ void write_field(JsonWriter& json, const go::ModuleData& data, const go::ModuleF
     json.field("length", data.word(field.word + 1u));
     json.field("capacity", data.word(field.word + 2u));
   }
-  json.end_object();
-}
-
-void write_part(JsonWriter& json, const go::TextPart& part) {
-  json.begin_object();
-  json.field("begin", as_hex(part.begin));
-  json.field("end", as_hex(part.end));
-  json.field("address", as_hex(part.address));
-  json.end_object();
 }
 
 void print_json(const go::Module& module) {
+  const go::ModuleData& data = *module.data;
   JsonWriter json;
-  json.begin_object();
-  json.field("address", as_hex(module.data->address));
-  json.field("layout", to_string(module.data->layout));
-  json.key("fields");
-  json.begin_array();
-  for (const go::ModuleField& field : module.data->fields())
-    write_field(json, *module.data, field);
-  json.end_array();
-  json.key("text_parts");
-  json.begin_array();
-  for (const go::TextPart& part : module.text_parts)
-    write_part(json, part);
-  json.end_array();
-  json.end_object();
+  json.object([&] {
+    json.field("address", as_hex(data.address));
+    json.field("layout", to_string(data.layout));
+    json.array("fields", data.fields(), [&](const go::ModuleField& field) {
+      json.object([&] { write_field(json, data, field); });
+    });
+    json.array("text_parts", module.text_parts, [&](const go::TextPart& part) {
+      json.object([&] {
+        json.field("begin", as_hex(part.begin));
+        json.field("end", as_hex(part.end));
+        json.field("address", as_hex(part.address));
+      });
+    });
+  });
   print(stdout, "{}\n", json.text());
 }
 
@@ -667,16 +635,6 @@ std::string consequence(const Summary& summary) {
     return ".dynsym names the exported functions only; others need a separate debug file";
   return "nothing here names a function: a separate debug file would";
 }
-
-// Lines of a label and a value; a line without a value is left out.
-class Lines {
-public:
-  void add(std::string_view label, std::string_view value) {
-    if (!value.empty())
-      text_ += fmt::format("{:<14} {}\n", label, printable(value));
-  }
-  std::string text_;
-};
 
 std::string describe(const Summary& summary) {
   const elf::Kind& kind = summary.kind;
@@ -783,41 +741,6 @@ Summary summarize(const ImageSymbols& symbols, const std::string& path,
   return summary;
 }
 
-std::string summary_text(const std::string& path, const Summary& summary) {
-  Lines lines;
-  lines.add("file", fmt::format("{}, {}", path, human_size(summary.file_size)));
-  lines.add("kind", describe(summary));
-  lines.add("GNU build id", hex(summary.ids.gnu));
-  lines.add("Go build id", summary.ids.go);
-  if (summary.go) {
-    lines.add("Go version", summary.go->go_version);
-    lines.add("main package", summary.go->path);
-    if (const go::ModuleVersion& main = summary.go->main.required; !main.path.empty())
-      lines.add("module", fmt::format("{} {}", main.path, main.version));
-  }
-  lines.add("pclntab", summary.table               ? describe(*summary.table)
-                       : summary.has_damaged_table ? "unusable"
-                                                   : "none");
-  lines.add("problem", summary.problem);
-  lines.add("assumed", summary.table ? summary.table->assumption : std::string());
-  lines.add(".symtab", describe_count(summary.symtab_count));
-  if (summary.minidebuginfo_count > 0)
-    lines.add(".gnu_debugdata", describe_count(summary.minidebuginfo_count));
-  lines.add(".dynsym", describe_count(summary.dynsym_count));
-  lines.add("DWARF", describe_dwarf(summary));
-  lines.add("debug file", describe_debug_file(summary));
-  for (const std::string& place : summary.looked_in)
-    lines.add("", place);
-  lines.add("gosym uses", consequence(summary));
-  if (!summary.sections.empty())
-    lines.text_ += "\n";
-  for (const elf::Section& section : summary.sections)
-    lines.text_ += fmt::format("{:<26} {:#10x} {:>10} {:5.1f} % of the file\n",
-                               printable(section.name), section.size, human_size(section.size),
-                               share_of_file(section.size, summary.file_size));
-  return lines.text_;
-}
-
 void write_section(JsonWriter& json, const elf::Section& section, uint64_t file_size) {
   json.field("name", section.name);
   json.field("address", fmt::format("{:#x}", to_integer(section.address)));
@@ -827,70 +750,117 @@ void write_section(JsonWriter& json, const elf::Section& section, uint64_t file_
              share_of_file(section.type == SHT_NOBITS ? 0 : section.size, file_size) / 100);
 }
 
-std::string summary_json(const std::string& path, const Summary& summary) {
-  JsonWriter json;
-  json.begin_object();
-  json.field("file", path);
-  json.field("size", summary.file_size);
-  json.field("type", summary.kind.type);
-  json.field("machine", summary.kind.machine);
-  json.field("linking", summary.kind.linking);
-  json.field("stripped", summary.kind.is_stripped);
-  json.field("gnu_build_id", hex(summary.ids.gnu));
-  json.field("go_build_id", summary.ids.go);
-  if (summary.go) {
-    json.key("go");
-    json.begin_object();
-    json.field("version", summary.go->go_version);
-    json.field("path", summary.go->path);
-    json.field("module", summary.go->main.required.path);
-    json.field("module_version", summary.go->main.required.version);
-    json.end_object();
-  }
-  if (summary.table) {
-    json.key("pclntab");
-    json.begin_object();
-    json.field("magic", fmt::format("{:#x}", summary.table->magic));
-    json.field("releases", summary.table->releases);
-    json.field("functions", summary.table->function_count);
-    json.field("text", fmt::format("{:#x}", summary.table->text));
-    json.field("text_base", summary.table->text_base);
-    json.field("found_by", summary.table->found_by);
-    if (!summary.table->assumption.empty())
-      json.field("assumption", summary.table->assumption);
-    json.end_object();
+namespace {
+
+// Programs get what is not known as an empty text, people no line.
+void add_if_known(std::string_view label, std::string_view name, std::string_view text,
+                  Record& record) {
+  if (text.empty())
+    record.add_member(name, std::string());
+  else
+    record.add(label, name, text);
+}
+
+void add_go_version(const go::BuildInfo& info, Record& record) {
+  record.begin_object("go");
+  add_if_known("Go version", "version", info.go_version, record);
+  add_if_known("main package", "path", info.path, record);
+  const go::ModuleVersion& main = info.main.required;
+  if (!main.path.empty())
+    record.add_line("module", fmt::format("{} {}", main.path, main.version));
+  record.add_member("module", std::string(main.path));
+  record.add_member("module_version", std::string(main.version));
+  record.end_object();
+}
+
+void add_table(const Summary& summary, Record& record) {
+  record.add_line("pclntab", summary.table               ? describe(*summary.table)
+                             : summary.has_damaged_table ? "unusable"
+                                                         : "none");
+  if (const auto& table = summary.table) {
+    record.begin_object("pclntab");
+    record.add_member("magic", as_hex(table->magic));
+    record.add_member("releases", table->releases);
+    record.add_member("functions", uint64_t{table->function_count});
+    record.add_member("text", as_hex(table->text));
+    record.add_member("text_base", std::string(table->text_base));
+    record.add_member("found_by", table->found_by);
+    if (!table->assumption.empty())
+      record.add_member("assumption", table->assumption);
+    record.end_object();
   }
   if (!summary.problem.empty())
-    json.field("problem", summary.problem);
-  json.field("symtab_functions", summary.symtab_count);
-  json.field("gnu_debugdata_functions", summary.minidebuginfo_count);
-  json.field("dynsym_functions", summary.dynsym_count);
-  json.field("dwarf", summary.kind.has_dwarf);
+    record.add("problem", "problem", summary.problem);
+  if (summary.table && !summary.table->assumption.empty())
+    record.add_line("assumed", summary.table->assumption);
+}
+
+void add_debug_file(const Summary& summary, Record& record) {
+  if (std::string text = describe_debug_file(summary); !text.empty())
+    record.add_line("debug file", text);
   if (!summary.debug_file.empty()) {
-    json.key("debug_file");
-    json.begin_object();
-    json.field("path", summary.debug_file);
-    json.field("symtab_functions", summary.debug_symtab_count);
-    json.field("dwarf", summary.has_debug_dwarf);
-    json.end_object();
+    record.begin_object("debug_file");
+    record.add_member("path", summary.debug_file);
+    record.add_member("symtab_functions", summary.debug_symtab_count);
+    record.add_member("dwarf", summary.has_debug_dwarf);
+    record.end_object();
   }
-  if (!summary.looked_in.empty()) {
-    json.key("debug_file_looked_for");
-    json.begin_array();
-    for (const std::string& place : summary.looked_in)
-      json.value(place);
-    json.end_array();
-  }
-  json.field("consequence", consequence(summary));
-  json.key("sections");
-  json.begin_array();
-  for (const elf::Section& section : summary.sections) {
-    json.begin_object();
-    write_section(json, section, summary.file_size);
-    json.end_object();
-  }
-  json.end_array();
-  json.end_object();
+  for (const std::string& place : summary.looked_in)
+    record.add_line("", place);
+  if (!summary.looked_in.empty())
+    record.add_member("debug_file_looked_for", summary.looked_in);
+}
+
+Record summary_record(const std::string& path, const Summary& summary) {
+  Record record;
+  record.add("file", fmt::format("{}, {}", path, human_size(summary.file_size)), "file", path);
+  record.add_member("size", summary.file_size);
+  record.add_line("kind", describe(summary));
+  record.add_member("type", std::string(summary.kind.type));
+  record.add_member("machine", std::string(summary.kind.machine));
+  record.add_member("linking", std::string(summary.kind.linking));
+  record.add_member("stripped", summary.kind.is_stripped);
+  add_if_known("GNU build id", "gnu_build_id", hex(summary.ids.gnu), record);
+  add_if_known("Go build id", "go_build_id", summary.ids.go, record);
+  if (summary.go)
+    add_go_version(*summary.go, record);
+  add_table(summary, record);
+  auto add_count = [&](std::string_view label, std::string_view name, uint64_t count) {
+    record.add(label, describe_count(count), name, count);
+  };
+  add_count(".symtab", "symtab_functions", summary.symtab_count);
+  if (summary.minidebuginfo_count > 0)
+    add_count(".gnu_debugdata", "gnu_debugdata_functions", summary.minidebuginfo_count);
+  else
+    record.add_member("gnu_debugdata_functions", uint64_t{0});
+  add_count(".dynsym", "dynsym_functions", summary.dynsym_count);
+  record.add("DWARF", describe_dwarf(summary), "dwarf", summary.kind.has_dwarf);
+  add_debug_file(summary, record);
+  record.add("gosym uses", "consequence", consequence(summary));
+  return record;
+}
+
+}  // namespace
+
+std::string summary_text(const std::string& path, const Summary& summary) {
+  std::string text = summary_record(path, summary).lines(15);
+  if (!summary.sections.empty())
+    text += "\n";
+  for (const elf::Section& section : summary.sections)
+    text += fmt::format("{:<26} {:#10x} {:>10} {:5.1f} % of the file\n",
+                        printable(section.name), section.size, human_size(section.size),
+                        share_of_file(section.size, summary.file_size));
+  return text;
+}
+
+std::string summary_json(const std::string& path, const Summary& summary) {
+  JsonWriter json;
+  json.object([&] {
+    summary_record(path, summary).write_members(json);
+    json.array("sections", summary.sections, [&](const elf::Section& section) {
+      json.object([&] { write_section(json, section, summary.file_size); });
+    });
+  });
   return std::string(json.text()) + "\n";
 }
 
@@ -933,23 +903,20 @@ void print_text(const go::CheckReport& report) {
 
 void print_json(const go::CheckReport& report) {
   JsonWriter json;
-  json.begin_object();
-  json.field("whole", report.is_whole());
-  json.field("functions", report.functions);
-  json.field("holes", report.holes);
-  json.key("checks");
-  json.begin_array();
-  for (const go::Check& check : report.checks) {
-    json.begin_object();
-    json.field("invariant", check.invariant);
-    json.field("checked", check.checked);
-    json.field("failed", check.failed);
-    if (check.failed > 0)
-      json.field("first_failure", check.first_failure);
-    json.end_object();
-  }
-  json.end_array();
-  json.end_object();
+  json.object([&] {
+    json.field("whole", report.is_whole());
+    json.field("functions", report.functions);
+    json.field("holes", report.holes);
+    json.array("checks", report.checks, [&](const go::Check& check) {
+      json.object([&] {
+        json.field("invariant", check.invariant);
+        json.field("checked", check.checked);
+        json.field("failed", check.failed);
+        if (check.failed > 0)
+          json.field("first_failure", check.first_failure);
+      });
+    });
+  });
   print(stdout, "{}\n", json.text());
 }
 

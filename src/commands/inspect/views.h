@@ -3,6 +3,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "output/json.h"
 #include "symbolize/image_symbols.h"
 
 namespace gosym {
@@ -36,6 +37,9 @@ void print_native_function(const ImageSymbols& symbols, const FunctionRange& fun
 
 // Fails if the image has no Go function table, or none that can be used.
 Result<const go::Module*> require_module(const ImageSymbols& symbols);
+
+// Texts begin in the column `indent`.
+void print_lines(const Record& record, size_t indent);
 
 // The form of addresses in JSON too, where numbers might lose digits.
 inline std::string as_hex(uint64_t number) {
