@@ -53,9 +53,11 @@ void show_progress(std::string_view text) {
 }
 
 void wait_for_look(size_t number, size_t count, uint64_t interval_ns) {
-  show_progress(fmt::format("look {} of {} follows", number, count));
+  if (count > 0)
+    show_progress(fmt::format("look {} of {} follows", number, count));
   std::this_thread::sleep_for(std::chrono::nanoseconds(interval_ns));
-  show_progress("");
+  if (count > 0)
+    show_progress("");
 }
 
 // An empty variable, or "cat", asks for no pager, as with git.

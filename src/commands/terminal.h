@@ -25,7 +25,7 @@ Screen standard_output(ColourMode mode);
 void show_progress(std::string_view text);
 
 // Sleeps until the next of `count` looks is due, and shows meanwhile that look `number`
-// follows.
+// follows; with a count of 0 nothing.
 void wait_for_look(size_t number, size_t count, uint64_t interval_ns);
 
 // The pager that GOSYM_PAGER or PAGER names, or less, as the shell understands it.

@@ -3,11 +3,9 @@
 #include <sys/utsname.h>
 
 #include <algorithm>
-#include <chrono>
 #include <map>
 #include <memory>
 #include <set>
-#include <thread>
 #include <tuple>
 
 #include "base/clock.h"
@@ -129,15 +127,6 @@ GoroutineView choose(const NamedGoroutines& named, const GoroutineFilter& filter
   return view;
 }
 
-std::string text_of(const NamedGoroutines& named, const GoroutineView& view,
-                    const GoroutinesOptions& options) {
-  if (options.is_folded)
-    return folded_of(named, view);
-  if (!options.by.empty())
-    return counts_of(named, view, options.by);
-  return options.is_all ? traceback_of(named, view) : groups_of(named, view);
-}
-
 // The texts are printable already.
 void write_text(const std::string& text) {
   std::fwrite(text.data(), 1, text.size(), stdout);
@@ -149,6 +138,16 @@ struct Look {
   std::vector<NamedGoroutines> all;
   std::vector<GoroutineView> views;  // one for each of these
 };
+
+std::string text_of(const Look& look, size_t runtime, const GoroutinesOptions& options) {
+  const NamedGoroutines& named = look.all[runtime];
+  const GoroutineView& view = look.views[runtime];
+  if (options.is_folded)
+    return folded_of(profile_of(named, view, look.source));
+  if (!options.by.empty())
+    return counts_of(named, view, options.by);
+  return options.is_all ? traceback_of(named, view) : groups_of(named, view);
+}
 
 // Writes the goroutines of the first Go runtime.
 Result<> write_profile(const Look& look, const GoroutinesOptions& options) {
@@ -214,7 +213,7 @@ Result<int> show(const Look& look, const GoroutinesOptions& options) {
     write_text(json_of(look.all, look.views, pid));
   } else {
     for (size_t i = 0; i < look.all.size(); i++)
-      write_text((i > 0 ? "\n" : "") + text_of(look.all[i], look.views[i], options));
+      write_text((i > 0 ? "\n" : "") + text_of(look, i, options));
   }
   tell_notes(look);
   if (auto wanted = Pattern::parse(options.state); !options.state.empty() && wanted)
@@ -222,66 +221,93 @@ Result<int> show(const Look& look, const GoroutinesOptions& options) {
   return kSuccess;
 }
 
+// Looks that are taken at a process, one after the other.
+struct Looks {
+  uint32_t pid;
+  uint64_t interval_ns;
+  size_t count;         // 0: no limit
+  size_t least;         // after so many the end of the process is no error
+  bool shows_progress;  // of those that are silent until the last look
+};
+
+enum class LooksEnd : uint8_t { kAll, kProcessEnded, kEnough };
+
+// Hands each look to `use`, which is false if it needs no more.
+template <class Use>
+Result<LooksEnd> look_repeatedly(const Looks& looks, const GoroutineFilter& filter,
+                                 bool has_system, Use use) {
+  for (size_t taken = 0; looks.count == 0 || taken < looks.count; taken++) {
+    if (taken > 0)
+      wait_for_look(taken + 1, looks.shows_progress ? looks.count : 0, looks.interval_ns);
+    auto look = look_at(open_process_source(looks.pid), filter, has_system);
+    if (!look && taken >= looks.least && look.error().exit_status() == kNoTarget)
+      return LooksEnd::kProcessEnded;
+    if (!look)
+      return std::move(look).error();
+    // Notes are of the program, and the same in each look.
+    if (taken == 0)
+      tell_notes(*look);
+    if (!use(*look))
+      return LooksEnd::kEnough;
+  }
+  return LooksEnd::kAll;
+}
+
 // Until the process ends, or so many looks were taken; 0: no limit.
 Result<int> watch(uint32_t pid, const GoroutineFilter& filter, const GoroutinesOptions& options,
                   uint64_t interval_ns) {
   std::vector<GoroutineCounts> before;
-  for (size_t count = 0; options.count == 0 || count < options.count; count++) {
-    if (count > 0)
-      std::this_thread::sleep_for(std::chrono::nanoseconds(interval_ns));
-    auto look = look_at(open_process_source(pid), filter, options.has_system);
-    if (!look && count > 0 && look.error().exit_status() == kNoTarget)
-      return kSuccess;  // it has ended
-    if (!look)
-      return std::move(look).error();
-    if (count == 0)
-      tell_notes(*look);
+  bool is_first = true;
+  auto show_changes = [&](const Look& look) {
     std::vector<GoroutineCounts> now;
-    for (size_t i = 0; i < look->all.size(); i++) {
-      now.push_back(count_places(look->all[i], look->views[i]));
-      write_text((count + i > 0 ? "\n" : "") +
+    for (size_t i = 0; i < look.all.size(); i++) {
+      now.push_back(count_places(look.all[i], look.views[i]));
+      write_text((std::exchange(is_first, false) ? "" : "\n") +
                  changes_of(i < before.size() ? &before[i] : nullptr, now[i]));
     }
     std::fflush(stdout);
-    if (std::ferror(stdout) != 0)
-      return kSuccess;  // nobody reads it any more; what else is wrong main() tells
     before = std::move(now);
-  }
-  return kSuccess;
+    return std::ferror(stdout) == 0;  // else nobody reads it; what else is wrong main() tells
+  };
+  auto end = look_repeatedly({.pid = pid,
+                              .interval_ns = interval_ns,
+                              .count = options.count,
+                              .least = 1,
+                              .shows_progress = false},
+                             filter, options.has_system, show_changes);
+  return end ? Result<int>(kSuccess) : std::move(end).error();
 }
 
 std::string json_of(const LeakFinder& finder, uint32_t pid, uint64_t interval_ns) {
   JsonWriter json;
-  json.begin_object();
-  json.field("pid", pid);
-  json.field("interval_ns", interval_ns);
-  finder.write(json);
-  json.end_object();
+  json.object([&] {
+    json.field("pid", pid);
+    json.field("interval_ns", interval_ns);
+    finder.write(json);
+  });
   return fmt::format("{}\n", json.text());
 }
 
 // Goroutines of the first Go runtime are followed.
 Result<int> look_for_leaks(uint32_t pid, const GoroutineFilter& filter,
                            const GoroutinesOptions& options, uint64_t interval_ns) {
-  size_t count = options.count == 0 ? kLooksForLeaks : options.count;
   LeakFinder finder;
   uint64_t begin = monotonic_ns();
   uint64_t last = begin;
-  while (finder.looks() < count) {
-    if (finder.looks() > 0)
-      wait_for_look(finder.looks() + 1, count, interval_ns);
-    auto look = look_at(open_process_source(pid), filter, options.has_system);
-    if (!look && finder.looks() >= kLeastLooks && look.error().exit_status() == kNoTarget) {
-      tell({"the process has ended before the last look"});
-      break;
-    }
-    if (!look)
-      return std::move(look).error();
-    if (finder.looks() == 0)
-      tell_notes(*look);
-    finder.add_look(look->all.front(), look->views.front());
-    last = monotonic_ns();
-  }
+  auto end = look_repeatedly({.pid = pid,
+                              .interval_ns = interval_ns,
+                              .count = options.count == 0 ? kLooksForLeaks : options.count,
+                              .least = kLeastLooks,
+                              .shows_progress = true},
+                             filter, options.has_system, [&](const Look& look) {
+                               finder.add_look(look.all.front(), look.views.front());
+                               last = monotonic_ns();
+                               return true;
+                             });
+  if (!end)
+    return std::move(end).error();
+  if (*end == LooksEnd::kProcessEnded)
+    tell({"the process has ended before the last look"});
   write_text(options.is_json ? json_of(finder, pid, interval_ns)
                              : finder.text(static_cast<double>(last - begin) / 1e9));
   return finder.has_leaks() ? kFailure : kSuccess;

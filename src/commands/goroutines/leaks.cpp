@@ -32,15 +32,6 @@ std::string_view word_of(Growth growth) {
   return growth == Growth::kLeaks ? "leaks" : "grows";
 }
 
-void write_numbers(std::string_view key, const std::vector<uint64_t>& numbers,
-                   JsonWriter& json) {
-  json.key(key);
-  json.begin_array();
-  for (uint64_t number : numbers)
-    json.value(number);
-  json.end_array();
-}
-
 }  // namespace
 
 uint32_t LeakFinder::place_of(const NamedGoroutines& named, const Goroutine& goroutine,
@@ -152,26 +143,19 @@ std::string LeakFinder::text(double seconds) const {
 }
 
 void LeakFinder::write(JsonWriter& json) const {
-  write_numbers("goroutines", totals_, json);
-  json.key("places");
-  json.begin_array();
-  for (const Found& one : find()) {
-    json.begin_object();
-    json.field("verdict", word_of(one.growth));
-    json.field("state", one.place->state);
-    write_numbers("counts", one.history->counts, json);
-    write_numbers("arrived", one.history->arrived, json);
-    json.field("left", one.history->left);
-    json.field("minutes", one.place->minutes);
-    json.key("functions");
-    json.begin_array();
-    for (const std::string& function : one.place->functions)
-      json.value(function);
-    json.end_array();
-    json.field("created_by", one.place->creator);
-    json.end_object();
-  }
-  json.end_array();
+  json.values("goroutines", totals_);
+  json.array("places", find(), [&](const Found& one) {
+    json.object([&] {
+      json.field("verdict", word_of(one.growth));
+      json.field("state", one.place->state);
+      json.values("counts", one.history->counts);
+      json.values("arrived", one.history->arrived);
+      json.field("left", one.history->left);
+      json.field("minutes", one.place->minutes);
+      json.values("functions", one.place->functions);
+      json.field("created_by", one.place->creator);
+    });
+  });
 }
 
 }  // namespace gosym

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "base/text.h"
+#include "output/folded.h"
 #include "output/json.h"
 #include "output/table.h"
 #include "symbolize/names.h"
@@ -290,13 +291,13 @@ ValueCounts count_values(const NamedGoroutines& named, const GoroutineView& view
 }
 
 void write_call(const Call& call, JsonWriter& json) {
-  json.begin_object();
-  json.field("function", call.function);
-  json.field("file", call.file);
-  json.field("line", call.line);
-  if (call.is_inlined)
-    json.field("inlined", true);
-  json.end_object();
+  json.object([&] {
+    json.field("function", call.function);
+    json.field("file", call.file);
+    json.field("line", call.line);
+    if (call.is_inlined)
+      json.field("inlined", true);
+  });
 }
 
 std::string_view state_word(GoroutineStack state) {
@@ -317,7 +318,6 @@ std::string_view state_word(GoroutineStack state) {
 
 void write_goroutine(const NamedGoroutines& named, const Goroutine& goroutine, bool has_system,
                      JsonWriter& json) {
-  json.begin_object();
   json.field("id", goroutine.number);
   json.field("state", named.state(goroutine));
   json.field("status", go::to_string(goroutine.status));
@@ -327,26 +327,29 @@ void write_goroutine(const NamedGoroutines& named, const Goroutine& goroutine, b
     json.field("locked", true);
   if (goroutine.thread != 0)
     json.field("thread", goroutine.thread);
-  if (!named.labels_of(goroutine).empty()) {
-    json.key("labels");
-    json.begin_object();
-    for (const GoroutineLabel& label : named.labels_of(goroutine))
-      json.field(label.key, label.value);
-    json.end_object();
-  }
+  if (!named.labels_of(goroutine).empty())
+    json.object("labels", [&] {
+      for (const GoroutineLabel& label : named.labels_of(goroutine))
+        json.field(label.key, label.value);
+    });
   json.field("stack_state", state_word(goroutine.stack_state));
-  json.key("stack");
-  json.begin_array();
-  for (const Call& call : named.stack(goroutine, has_system))
-    write_call(call, json);
-  json.end_array();
+  json.array("stack", named.stack(goroutine, has_system),
+             [&](const Call& call) { write_call(call, json); });
   if (Call creator = named.creator(goroutine, has_system); !creator.function.empty()) {
     json.key("created_by");
     write_call(creator, json);
   }
   if (goroutine.parent != 0)
     json.field("parent", goroutine.parent);
-  json.end_object();
+}
+
+void write_program(const NamedGoroutines& named, const GoroutineView& view, JsonWriter& json) {
+  json.field("file", named.program);
+  json.field("go_version", named.go_version);
+  json.values("notes", named.goroutines.notes);
+  json.array("goroutines", view.shown, [&](const Goroutine* goroutine) {
+    json.object([&] { write_goroutine(named, *goroutine, view.has_system, json); });
+  });
 }
 
 }  // namespace
@@ -387,21 +390,19 @@ std::string stack_text_of(const NamedGoroutines& named, const Goroutine& gorouti
   return text;
 }
 
-std::string folded_of(const NamedGoroutines& named, const GoroutineView& view) {
-  std::map<std::string, uint64_t> lines;
-  for (const Group& members : group(named, view)) {
-    std::vector<std::string> frames = {named.state(*members.front())};
-    std::vector<Call> stack = named.stack(*members.front(), view.has_system);
-    for (auto call = stack.rbegin(); call != stack.rend(); ++call)
-      frames.push_back(shown_name(call->function));
-    for (std::string& frame : frames)
-      // The format has no way to quote the semicolon that parts its frames.
-      std::ranges::replace(frame, ';', ':');
-    lines[joined(frames, ";")] += members.size();
-  }
+std::string folded_of(Profile profile) {
+  // Tracebacks and these lines name functions in one way, profiles keep the linker's names.
+  for (Function& function : profile.functions)
+    function.name =
+        profile.strings.intern(shown_name(std::string(profile.strings[function.name])));
+  // Lines begin with the name of a thread: here it is what the goroutine waits for.
+  for (SampleCount& sample : profile.samples)
+    sample.comm = std::exchange(sample.state, StringId{});
   std::string text;
-  for (const auto& [line, number] : lines)
-    text += fmt::format("{} {}\n", line, number);
+  write_folded(profile, [&](std::string_view line) {
+    text += line;
+    return true;
+  });
   return text;
 }
 
@@ -475,28 +476,13 @@ std::string changes_of(const GoroutineCounts* before, const GoroutineCounts& now
 std::string json_of(const std::vector<NamedGoroutines>& all,
                     const std::vector<GoroutineView>& views, uint32_t pid) {
   JsonWriter json;
-  json.begin_object();
-  json.field("pid", pid);
-  json.key("programs");
-  json.begin_array();
-  for (size_t i = 0; i < all.size(); i++) {
-    json.begin_object();
-    json.field("file", all[i].program);
-    json.field("go_version", all[i].go_version);
-    json.key("notes");
-    json.begin_array();
-    for (const std::string& note : all[i].goroutines.notes)
-      json.value(note);
-    json.end_array();
-    json.key("goroutines");
-    json.begin_array();
-    for (const Goroutine* goroutine : views[i].shown)
-      write_goroutine(all[i], *goroutine, views[i].has_system, json);
-    json.end_array();
-    json.end_object();
-  }
-  json.end_array();
-  json.end_object();
+  json.object([&] {
+    json.field("pid", pid);
+    size_t runtime = 0;
+    json.array("programs", all, [&](const NamedGoroutines& named) {
+      json.object([&] { write_program(named, views[runtime++], json); });
+    });
+  });
   return fmt::format("{}\n", json.text());
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "commands/goroutines/named_goroutines.h"
+#include "profile/profile.h"
 
 namespace gosym {
 
@@ -28,8 +29,8 @@ std::string stack_text_of(const NamedGoroutines& named, const Goroutine& gorouti
                           bool has_system);
 
 // A line for each stack that flamegraph.pl and its like read: "STATE;FRAME;... COUNT",
-// outermost frame first.
-std::string folded_of(const NamedGoroutines& named, const GoroutineView& view);
+// outermost frame first. The profile is one of goroutines (profile_of() in goroutines.h).
+std::string folded_of(Profile profile);
 
 // Counts goroutines by the values of a key: "state", "function" (the innermost that is shown
 // and is not there to wait for others: of sync, time or the like), "creator", "label:KEY".
