@@ -1,6 +1,8 @@
 #pragma once
 
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "commands/command_line.h"
@@ -20,6 +22,18 @@ std::vector<ForeignWord> words_for_top();
 std::vector<ForeignWord> words_for_annotate();
 // Commands of `perf` itself.
 std::vector<ForeignWord> words_for_commands();
+
+// Rows of commands/foreign_words.txt: a word, and what does the same here.
+struct WordRow {
+  std::string_view word;
+  std::string_view here;
+};
+extern const std::span<const WordRow> kPprofWords;
+extern const std::span<const WordRow> kPerfReportWords;
+extern const std::span<const WordRow> kPerfRecordWords;
+extern const std::span<const WordRow> kPerfTopWords;
+extern const std::span<const WordRow> kPerfAnnotateWords;
+extern const std::span<const WordRow> kCommandWords;
 
 // Makes options of gosym of pprof's, which have one dash: "-focus=RE", "-cum", "-nodecount=5";
 // and of perf's that look the same and are not: "-g caller", "-f" without a format.

@@ -1,8 +1,8 @@
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <string_view>
-
-#include "profile/profile.h"
 
 namespace gosym {
 
@@ -21,5 +21,16 @@ struct Category {
 // `name` is for people, `package` may be empty.
 Category category_of(std::string_view name, std::string_view package, std::string_view module,
                      bool is_kernel);
+
+// Names and the kinds of work that they begin, as view/categories.txt has them.
+struct CategoryRow {
+  std::string_view prefix;
+  std::string_view category;
+};
+extern const std::span<const CategoryRow> kGoFunctionCategories;  // without "(*" and ")"
+extern const std::span<const CategoryRow> kPackageCategories;     // and paths above them
+extern const std::span<const CategoryRow> kNativeCategories;      // of C and C++
+extern const std::span<const CategoryRow> kKernelCategories;
+extern const std::span<const CategoryRow> kStackRootCategories;  // whole names
 
 }  // namespace gosym
