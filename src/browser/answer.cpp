@@ -53,7 +53,8 @@ std::vector<SampleCount> merged(const Profile& profile, std::span<const SampleCo
     uint32_t& at = place[to_index(sample.stack)];
     if (at == kNone) {
       at = static_cast<uint32_t>(result.size());
-      result.push_back({.stack = sample.stack, .event = sample.event});
+      // The owner, which is the first one's, tells the event.
+      result.push_back({.stack = sample.stack, .owner = sample.owner});
     }
     result[at].count += sample.count;
     result[at].weight += sample.weight;

@@ -148,7 +148,7 @@ void join_recordings(Profile& profile) {
   }
   profile.recordings.resize(1);
   for (SampleCount& sample : profile.samples)
-    sample.recording = 0;
+    profile.change_owner(sample, [](Owner& owner) { owner.recording = 0; });
 }
 
 // Files that cannot be used are told apart from a change that was found.

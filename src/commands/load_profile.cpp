@@ -382,8 +382,9 @@ Result<NamedProfile> join_read(std::vector<ReadProfile>& profiles, const Wanted&
       return result;
     }
     widen_steps(profile, 0);
+    // The profile is one of the sum.
     for (SampleCount& sample : profile.samples)
-      sample.recording = 0;  // the profile is one of the sum
+      profile.change_owner(sample, [](Owner& owner) { owner.recording = 0; });
     sum.profile().recordings.push_back(
         {one.name, profile.info, profile.start_realtime_ns, profile.duration_ns});
     if (profiles.size() > 1)

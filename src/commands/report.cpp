@@ -322,7 +322,7 @@ void tell_losses(const Profile& profile) {
 void tell_cgroups(const Profile& profile) {
   std::map<std::string_view, uint64_t> counts;
   for (const SampleCount& sample : profile.samples)
-    counts[profile.strings[sample.cgroup]] += sample.count;
+    counts[profile.strings[profile.owner(sample).cgroup]] += sample.count;
   for (const auto& [path, count] : counts)
     if (!path.empty())
       print(stderr, "cgroup      {}, {} samples\n", path, with_commas(count));
@@ -332,7 +332,7 @@ void tell_cgroups(const Profile& profile) {
 void tell_labels(const Profile& profile) {
   std::map<std::pair<std::string_view, std::string_view>, uint64_t> counts;
   for (const SampleCount& sample : profile.samples)
-    for (const ProfileLabel& label : profile.label_sets[sample.label_set])
+    for (const ProfileLabel& label : profile.label_sets[profile.owner(sample).label_set])
       counts[{profile.strings[label.key], profile.strings[label.value]}] += sample.count;
   for (const auto& [label, count] : counts)
     print(stderr, "goroutines  {}={}, {} samples\n", label.first, label.second,

@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "base/text.h"
@@ -38,9 +40,9 @@ T at(const std::vector<T>& column, size_t row) {
   return row < column.size() ? column[row] : T{};
 }
 
-// The length that the columns of a table have in common.
+// The length that some columns have in common.
 template <class... Columns>
-Result<size_t> rows_of(std::string_view table, const Columns&... columns) {
+Result<size_t> length_of(std::string_view table, const Columns&... columns) {
   size_t rows = 0;
   ((rows = std::max(rows, columns.size())), ...);
   if (((columns.empty() || columns.size() == rows) && ...))
@@ -109,7 +111,7 @@ public:
 private:
   Result<> read_texts() {
     const page::Texts& table = page_.texts;
-    auto rows = rows_of("texts", table.shared, table.rest);
+    auto rows = length_of("texts", table.shared, table.rest);
     if (!rows)
       return std::move(rows).error();
     std::string text;
@@ -264,8 +266,7 @@ private:
 
   Result<> read_functions() {
     const page::Functions& table = page_.functions;
-    auto rows = rows_of("functions", table.name, table.system_name, table.file,
-                        table.start_line, table.package, table.declared);
+    auto rows = page::rows_of("functions", table);
     if (!rows)
       return std::move(rows).error();
     for (size_t i = 0; i < *rows; i++) {
@@ -291,9 +292,7 @@ private:
 
   Result<> read_frames() {
     const page::Frames& table = page_.frames;
-    auto rows = rows_of("frames", table.function, table.line, table.module, table.source,
-                        table.kind, table.is_inlined, table.unnamed, table.text, table.left_out,
-                        table.category, table.category_kind, table.is_own);
+    auto rows = page::rows_of("frames", table);
     if (!rows)
       return std::move(rows).error();
     frame_count_ = *rows;
@@ -314,61 +313,80 @@ private:
     for (const auto& [what, number, count] :
          {Cell{"function", at(table.function, i), page_.functions.name.size() + 1},
           Cell{"module", at(table.module, i), mappings_.size() + 1},
-          Cell{"source", at(table.source, i), static_cast<uint64_t>(FrameSource::kGsymGo) + 1},
+          Cell{"source", at(table.source, i), std::size(kSourceRows)},
           Cell{"kind", at(table.kind, i), static_cast<uint64_t>(FunctionKind::kInjected) + 1},
-          Cell{"reason", at(table.unnamed, i), static_cast<uint64_t>(kLastUnnamed) + 1}})
+          Cell{"reason", at(table.unnamed, i), std::size(kUnnamedRows)}})
       if (auto checked = check_reference(what, number, count); !checked)
         return checked;
     return Ok{};
   }
 
   Result<> read_owners() {
-    const page::Owners& table = page_.owners;
-    auto rows =
-        rows_of("owners", table.event, table.pid, table.tid, table.comm, table.cgroup,
-                table.label_set, table.recording, table.state, table.waker, table.process);
+    auto rows = page::rows_of("owners", page_.owners);
     if (!rows)
       return std::move(rows).error();
     if (auto read = read_label_sets(); !read)
       return read;
-    for (size_t i = 0; i < *rows; i++) {
-      SampleCount owner{.pid = at(table.pid, i),
-                        .tid = at(table.tid, i),
-                        .label_set = at(table.label_set, i),
-                        .event = at(table.event, i),
-                        .recording = at(table.recording, i)};
-      auto comm = text(at(table.comm, i));
-      auto cgroup = text(at(table.cgroup, i));
-      auto state = text(at(table.state, i));
-      auto waker = text(at(table.waker, i));
-      auto process = text(at(table.process, i));
-      for (const auto* one : {&comm, &cgroup, &state, &waker, &process})
-        if (!*one)
-          return errorf("owner {}: {}", i, one->error().message());
-      auto event = check_reference("event", owner.event, events_.size());
-      auto labels = check_reference("label set", owner.label_set, label_sets_.size());
-      // The reference is to the whole page: samples of the side that is not asked for are
-      // skipped later.
-      auto recording = check_reference("recording", owner.recording,
-                                       std::max<size_t>(page_.recordings.size(), 1));
-      for (const auto* one : {&event, &labels, &recording})
-        if (!*one)
-          return errorf("owner {}: {}", i, one->error().message());
-      owner.label_set = label_sets_[owner.label_set];
-      owner.comm = *comm;
-      owner.cgroup = *cgroup;
-      owner.state = *state;
-      owner.waker = *waker;
-      owner.process = *process;
-      owners_.push_back(owner);
-    }
+    for (size_t i = 0; i < *rows; i++)
+      if (auto read = read_owner(i); !read)
+        return std::move(read).error().context(fmt::format("owner {}", i));
     return Ok{};
+  }
+
+  Result<> read_owner(size_t row) {
+    Owner owner;
+    Result<> read = Ok{};
+    for_each_owner_field([&](const auto& field) {
+      const Column* column = page::column_of(page_.owners, field.name);
+      if (!column || !read)
+        return;
+      auto number = owner_number(field.role, at(*column, row));
+      auto& member = owner.*field.member;
+      if (number)
+        member = static_cast<std::decay_t<decltype(member)>>(*number);
+      else
+        read = std::move(number).error();
+    });
+    owners_.push_back({owner});
+    return read;
+  }
+
+  // The profile's number for what a column of owners has.
+  Result<uint32_t> owner_number(OwnerRole role, uint32_t number) const {
+    Result<> checked = Ok{};
+    switch (role) {
+      case OwnerRole::kNumber:
+      case OwnerRole::kTask:
+        break;
+      case OwnerRole::kText: {
+        auto id = text(number);
+        if (!id)
+          return std::move(id).error();
+        return static_cast<uint32_t>(*id);
+      }
+      case OwnerRole::kLabelSet:
+        checked = check_reference("label set", number, label_sets_.size());
+        number = checked ? label_sets_[number] : 0;
+        break;
+      case OwnerRole::kEvent:
+        checked = check_reference("event", number, events_.size());
+        break;
+      case OwnerRole::kRecording:
+        // The reference is to the whole page: samples of the side that is not asked for are
+        // skipped later.
+        checked =
+            check_reference("recording", number, std::max<size_t>(page_.recordings.size(), 1));
+        break;
+    }
+    if (!checked)
+      return std::move(checked).error();
+    return number;
   }
 
   Result<> read_label_sets() {
     for (const page::LabelSet& set : page_.label_sets) {
       std::vector<ProfileLabel> labels;
-      auto rows = rows_of("labels", set.key, set.value);
+      auto rows = length_of("labels", set.key, set.value);
       for (size_t i = 0; rows && i < *rows; i++) {
         auto key = text(at(set.key, i));
         auto value = text(at(set.value, i));
@@ -383,6 +401,11 @@ private:
     return Ok{};
   }
 
+  struct PageOwner {
+    Owner owner;
+    std::optional<OwnerId> number = {};  // once a sample of it was added
+  };
+
   // A node on the path from the root.
   struct Step {
     uint32_t frame = 0;
@@ -392,12 +415,10 @@ private:
 
   Result<> read_tree() {
     const page::Tree& tree = page_.tree;
-    auto rows = rows_of("tree", tree.up, tree.added, tree.samples);
+    auto rows = length_of("tree", tree.up, tree.added, tree.samples);
     if (!rows)
       return std::move(rows).error();
-    const page::Samples& samples = page_.samples;
-    auto sample_rows = rows_of("samples", samples.owner, samples.step, samples.count,
-                               samples.weight, samples.skipped);
+    auto sample_rows = page::rows_of("samples", page_.samples);
     if (!sample_rows)
       return std::move(sample_rows).error();
     sample_count_ = *sample_rows;
@@ -511,7 +532,7 @@ private:
       uint32_t owner = at(page_.samples.owner, next_sample_);
       if (auto checked = check_reference("owner", owner, owners_.size()); !checked)
         return checked;
-      if (!is_chosen(owners_[owner]))
+      if (!is_chosen(owners_[owner].owner))
         continue;
       // Stacks of no sample that is chosen are not added.
       if (!stack)
@@ -523,7 +544,7 @@ private:
   }
 
   // All are, but of a page that compares.
-  bool is_chosen(const SampleCount& owner) const {
+  bool is_chosen(const Owner& owner) const {
     // The difference of unsigned numbers is large for recordings before the first: one
     // comparison is enough.
     return owner.recording - first_recording_ < std::max<size_t>(1, recordings_.size());
@@ -544,14 +565,18 @@ private:
     uint32_t step = at(table.step, next_sample_);
     if (step > last_step() || first_step_ + step > UINT32_MAX)
       return errorf("step {} of time, where {} fit into its duration", step, last_step() + 1);
-    SampleCount sample = owners_[owner];
-    sample.stack = stack;
-    sample.recording -= first_recording_;
+    PageOwner& whose = owners_[owner];
+    if (!whose.number) {
+      Owner shown = whose.owner;
+      shown.recording -= first_recording_;
+      whose.number = builder_.add_owner(shown);
+    }
+    SampleCount sample = {.stack = stack, .owner = *whose.number};
     sample.step = static_cast<uint32_t>(first_step_ + step);
     sample.count = table.count.empty() ? 1 : at(table.count, next_sample_);
     sample.weight = at(table.weight, next_sample_);
     sample.skipped = at(table.skipped, next_sample_);
-    uint64_t unit = unit_of(events_[sample.event]);
+    uint64_t unit = unit_of(events_[whose.owner.event]);
     for (auto [count, worth] :
          {std::pair(sample.weight, uint64_t{1}), {sample.skipped, unit}, {sample.count, unit}})
       if (auto added = add_to_sum(amount_, count, worth); !added)
@@ -574,7 +599,7 @@ private:
     bool has_amounts = false;
     std::vector<uint64_t> samples(events_.size());
     for (const SampleCount& sample : profile.samples)
-      samples[sample.event] += sample.count;
+      samples[profile.owner(sample).event] += sample.count;
     // The page has the counts of each event in one row: they become those of one CPU.
     for (const page::Event& event : events_) {
       CpuCounts counts;
@@ -623,7 +648,7 @@ private:
   std::vector<MappingId> mappings_;  // of modules
   size_t frame_count_ = 0;
   std::vector<uint32_t> label_sets_ = {0};
-  std::vector<SampleCount> owners_;
+  std::vector<PageOwner> owners_;
   std::vector<std::vector<uint32_t>> followers_;  // of frame i at i + 1; of the root at 0
   size_t next_first_ = 0;
   size_t next_node_ = 0;

@@ -5,9 +5,12 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -457,6 +460,7 @@ private:
       ids.clear();
       values.clear();
       SampleCount sample;
+      Owner owner;
       std::vector<ProfileLabel> labels;
       Result<> done = Ok{};
       // Fields of a sample may be mixed, so they are collected before any is used.
@@ -466,20 +470,19 @@ private:
         else if (message.tag() == 2 && has_numbers(message))
           append_numbers(message, values, values_.size());
         else if (message.tag_and_type() == tag_and_type(3, kBytes))
-          done = read_label(message.get_message(), sample, labels);
+          done = read_label(message.get_message(), owner, labels);
         else
           message.skip();
       if (!done)
         return done;
       if (auto found = set_stack(ids, sample); !found)
         return found;
-      sample.label_set = builder_.add_label_set(labels);
-      return add_values(values, sample);
+      owner.label_set = builder_.add_label_set(labels);
+      return add_values(values, owner, sample);
     });
   }
 
-  Result<> read_label(pbf_reader message, SampleCount& sample,
-                      std::vector<ProfileLabel>& labels) {
+  Result<> read_label(pbf_reader message, Owner& owner, std::vector<ProfileLabel>& labels) {
     auto [skip, key_index, text_index, number] = numbers_of<3>(message);
     auto key = text(key_index);
     auto value = text(text_index);
@@ -488,30 +491,40 @@ private:
     bool is_number = text_index == 0;
     if (is_number && number == 0 && *key == "thread")
       return Ok{};  // of a thread without a name
-    if (*key == "thread" && !is_number)
-      sample.comm = builder_.intern(*value);
-    else if (*key == "cgroup" && !is_number)
-      sample.cgroup = builder_.intern(*value);
-    else if (*key == "state" && is_ours())
-      sample.state = builder_.intern(*value);
-    else if (*key == "process" && is_ours())
-      sample.process = builder_.intern(*value);
-    else if (*key == "waker" && is_ours())
-      sample.waker = builder_.intern(*value);
-    else if (*key == "pid" && is_number && number <= UINT32_MAX)
-      sample.pid = static_cast<uint32_t>(number);
-    else if (*key == "tid" && is_number && number <= UINT32_MAX)
-      sample.tid = static_cast<uint32_t>(number);
-    else if (*key == "goid" && is_number)
-      sample.goid = number;
-    else if (*key != "container_id")  // the cgroup's path has it
+    bool is_owners = false;
+    for_each_owner_field([&](const auto& field) {
+      if (field.label == *key && is_meant(*key))
+        is_owners = set_field(owner.*field.member, is_number, number, *value);
+    });
+    if (!is_owners && *key != "container_id")  // the cgroup's path has it
       labels.push_back({builder_.intern(*key),
                         builder_.intern(is_number ? std::to_string(static_cast<int64_t>(number))
                                                   : std::string(*value))});
     return Ok{};
   }
 
-  // Labels of other tools may be called so, too.
+  // Sets a field of an owner to what a label has. False: it is of another kind, or too large.
+  template <class T>
+  bool set_field(T& field, bool is_number, uint64_t number, std::string_view text) {
+    if constexpr (std::is_same_v<T, StringId>) {
+      if (!is_number)
+        field = builder_.intern(text);
+      return !is_number;
+    } else {
+      bool fits = is_number && number <= std::numeric_limits<T>::max();
+      if (fits)
+        field = static_cast<T>(number);
+      return fits;
+    }
+  }
+
+  // True if a label of this key, if it is that of a field of owners, means this field. All
+  // profiles mean the same by these; labels of other tools may be called as the rest is.
+  bool is_meant(std::string_view key) {
+    constexpr std::string_view kCommon[] = {"thread", "cgroup", "pid", "tid", "goid"};
+    return is_ours() || std::ranges::find(kCommon, key) != std::end(kCommon);
+  }
+
   bool is_ours() { return !builder_.profile().info.gosym_version.empty(); }
 
   Result<> set_stack(const std::vector<uint64_t>& ids, SampleCount& sample) {
@@ -540,7 +553,7 @@ private:
   }
 
   // A sample of each event that it has something of.
-  Result<> add_values(const std::vector<uint64_t>& values, SampleCount sample) {
+  Result<> add_values(const std::vector<uint64_t>& values, Owner owner, SampleCount sample) {
     if (values.size() != values_.size())
       return errorf("it has {} values, there are {} sample types", values.size(),
                     values_.size());
@@ -558,7 +571,8 @@ private:
         sample.count = values[i];
         continue;
       }
-      sample.event = *value.event;
+      owner.event = *value.event;
+      sample.owner = builder_.add_owner(owner);
       sample.weight = values[i] * value.unit;
       if (value.counts)
         sample.count = values[i];

@@ -78,6 +78,14 @@ uint32_t ProfileBuilder::add_label_set(std::span<const ProfileLabel> labels) {
   return id;
 }
 
+OwnerId ProfileBuilder::add_owner(const Owner& owner) {
+  size_t before = profile_.owners.size();
+  OwnerId id = profile_.owners.intern(owner);
+  if (profile_.owners.size() > before)
+    memory_ += kSize<Owner>;
+  return id;
+}
+
 void ProfileBuilder::add_sample(const SampleCount& sample) {
   memory_ += 2 * sizeof(SampleCount);
   profile_.samples.push_back(sample);
@@ -98,13 +106,11 @@ bool is_stand_in(std::string_view name) {
 Unnamed unnamed_by(std::string_view stand_in) {
   if (stand_in == "[kernel]")
     return Unnamed::kNoKernelSymbols;
-  for (auto reason = Unnamed::kUnmapped; reason <= kLastUnnamed;
-       reason = static_cast<Unnamed>(static_cast<int>(reason) + 1)) {
+  for (const UnnamedRow& row : std::span(kUnnamedRows).subspan(1)) {
     std::string_view rest = stand_in.substr(1);
-    std::string_view word = to_string(reason);
-    if (reason != Unnamed::kLeftOut && rest.starts_with(word) &&
-        (rest[word.size()] == ' ' || rest[word.size()] == ']'))
-      return reason;
+    if (row.reason != Unnamed::kLeftOut && rest.starts_with(row.word) &&
+        (rest[row.word.size()] == ' ' || rest[row.word.size()] == ']'))
+      return row.reason;
   }
   return Unnamed::kNotSymbolized;
 }

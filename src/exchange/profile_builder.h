@@ -33,6 +33,7 @@ public:
   StackId add_stack(std::span<const LocationId> stack);
   uint32_t stack_count() const { return stacks_.size(); }
   uint32_t add_label_set(std::span<const ProfileLabel> labels);
+  OwnerId add_owner(const Owner& owner);
   void add_sample(const SampleCount& sample);
 
   // So many bytes are in the reader's own tables, or in the file.

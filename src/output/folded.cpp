@@ -122,8 +122,9 @@ private:
         number = stacks.number(sequence);
       }
       // Idle threads are told apart by the name of the thread: lines have no other place.
-      bool is_idle = profile_.strings[sample.state] == kIdleThread;
-      uint32_t comm = text_id(safe(profile_.strings[sample.comm]) +
+      const Owner& owner = profile_.owner(sample);
+      bool is_idle = profile_.strings[owner.state] == kIdleThread;
+      uint32_t comm = text_id(safe(profile_.strings[owner.comm]) +
                               (is_idle ? fmt::format(" [{}]", kIdleThread) : ""));
       uint32_t line = lines.number(std::array{comm, number});
       if (line == lines_.size())

@@ -97,8 +97,8 @@ Profile profile_of_both(const ComparedProfile& before, const ComparedProfile& af
   sum.add(before.profile);
   Profile both = std::move(sum.profile());
   for (SampleCount& sample : both.samples) {
-    sample.event = 0;
-    if (!has_steps(sample.recording < before_count ? before : after))
+    both.change_owner(sample, [](Owner& owner) { owner.event = 0; });
+    if (!has_steps(both.owner(sample).recording < before_count ? before : after))
       sample.step = 0;
   }
   both.time_step = 0;

@@ -62,12 +62,13 @@ private:
   }
 
   void write_head(const SampleCount& sample, uint64_t value) {
-    std::string name = printable(profile_.strings[sample.comm]);
+    const Owner& owner = profile_.owner(sample);
+    std::string name = printable(profile_.strings[owner.comm]);
     uint64_t microseconds = time_of(profile_, sample) / 1000;
     fmt::format_to(std::back_inserter(text_), "{} {}/{} {}.{:06}: {} {}:\n",
-                   name.empty() ? "[unknown]" : name, sample.pid, sample.tid,
+                   name.empty() ? "[unknown]" : name, owner.pid, owner.tid,
                    microseconds / 1'000'000, microseconds % 1'000'000, value,
-                   without_spaces(profile_.info.events[sample.event].name));
+                   without_spaces(profile_.info.events[owner.event].name));
   }
 
   void write_location(LocationId id) {

@@ -9,7 +9,7 @@
 #include <map>
 #include <optional>
 #include <protozero/pbf_writer.hpp>
-#include <tuple>
+#include <utility>
 
 #include "base/text.h"
 #include "model/container.h"
@@ -58,9 +58,10 @@ uint32_t most_sampled_process(const Profile& profile) {
   uint32_t most = 0;
   for (const SampleCount& sample : profile.samples) {
     // Amounts of different events have no common unit, but their numbers of samples have.
-    counts[sample.pid] += is_of_one_event(profile) ? profile.amount(sample) : sample.count;
-    if (counts[sample.pid] > counts[most])
-      most = sample.pid;
+    counts[profile.owner(sample).pid] +=
+        is_of_one_event(profile) ? profile.amount(sample) : sample.count;
+    if (counts[profile.owner(sample).pid] > counts[most])
+      most = profile.owner(sample).pid;
   }
   return most;
 }
@@ -72,7 +73,7 @@ MappingId main_mapping(const Profile& profile) {
   MappingId lowest = kNoMapping;
   uint64_t lowest_start = UINT64_MAX;
   for (const SampleCount& sample : profile.samples) {
-    if (sample.pid != pid)
+    if (profile.owner(sample).pid != pid)
       continue;
     for (LocationId id : profile.stack(sample.stack)) {
       MappingId mapping = profile.locations[to_index(id)].mapping;
@@ -314,28 +315,28 @@ private:
   // One for each of the sample types: 0 for events that it is no sample of.
   void set_values(const SampleCount& sample, std::vector<int64_t>& values) const {
     // The period turns amounts into the units of the value types.
-    int64_t value = scaled(profile_.amount(sample) * profile_.period(sample.event), sample);
+    int64_t value =
+        scaled(profile_.amount(sample) * profile_.period(profile_.owner(sample).event), sample);
     if (has_counts(profile_)) {
       values = {scaled(sample.count, sample), value};
       return;
     }
     // Called once for each event of the same place: the other values stay.
     values.resize(order_.size(), 0);
-    values[static_cast<size_t>(std::ranges::find(order_, sample.event) - order_.begin())] +=
-        value;
+    values[static_cast<size_t>(std::ranges::find(order_, profile_.owner(sample).event) -
+                               order_.begin())] += value;
   }
 
   // True if the sample of another event is of what this one is of, but for the number of it.
-  static bool is_of_same(const SampleCount& one, const SampleCount& other) {
-    auto key = [](const SampleCount& sample) {
-      return std::tuple(sample.stack, sample.pid, sample.tid, sample.comm, sample.label_set,
-                        sample.goid, sample.cgroup, sample.recording, sample.state,
-                        sample.waker, sample.process);
-    };
-    return one.event != other.event && key(one) == key(other);
+  bool is_of_same(const SampleCount& one, const SampleCount& other) const {
+    Owner owner = profile_.owner(other);
+    uint32_t event = std::exchange(owner.event, profile_.owner(one).event);
+    return event != owner.event && one.stack == other.stack && profile_.owner(one) == owner;
   }
 
-  bool is_base(const SampleCount& sample) const { return scale_ && sample.recording == 0; }
+  bool is_base(const SampleCount& sample) const {
+    return scale_ && profile_.owner(sample).recording == 0;
+  }
 
   int64_t scaled(uint64_t value, const SampleCount& sample) const {
     return is_base(sample) ? -std::llround(*scale_ * static_cast<double>(value))
@@ -359,18 +360,9 @@ private:
       protozero::pbf_writer out(out_, pprof_field::kSample);
       out.add_packed_uint64(pprof_field::kSampleLocations, locations.begin(), locations.end());
       out.add_packed_int64(pprof_field::kValues, values.begin(), values.end());
-      write_thread(out, sample);
-      if (sample.goid != 0)
-        write_label(out, "goid", pprof_field::kNumber, signed_of(sample.goid));
-      if (profile_.recordings.size() > 1)
-        write_text(out, "host", profile_.recordings[sample.recording].info.host);
+      write_owner(out, profile_.owner(sample));
       if (is_base(sample))
         write_label(out, "pprof::base", pprof_field::kText, string("true"));
-      write_cgroup(out, profile_.strings[sample.cgroup]);
-      write_text(out, "state", profile_.strings[sample.state]);
-      write_text(out, "waker", profile_.strings[sample.waker]);
-      for (const ProfileLabel& label : profile_.label_sets[sample.label_set])
-        write_own_label(out, profile_.strings[label.key], profile_.strings[label.value]);
       // The message must be complete before its bytes are handed on.
       out.commit();
       flush(kStep);
@@ -398,15 +390,25 @@ private:
     return sum;
   }
 
-  // A profile that was read may not know it.
-  void write_thread(protozero::pbf_writer& out, const SampleCount& sample) {
-    if (sample.comm != StringId{})
-      write_label(out, "thread", pprof_field::kText, string(profile_.strings[sample.comm]));
-    write_text(out, "process", profile_.strings[sample.process]);
-    if (profile_.info.source.empty() || sample.pid != 0)
-      write_label(out, "pid", pprof_field::kNumber, sample.pid);
-    if (profile_.info.source.empty() || sample.tid != 0)
-      write_label(out, "tid", pprof_field::kNumber, sample.tid);
+  void write_owner(protozero::pbf_writer& out, const Owner& owner) {
+    for_each_owner_field([&](const auto& field) {
+      auto value = owner.*field.member;
+      // A profile that was read may not know the thread; in others there is one of number 0.
+      bool is_told = static_cast<uint64_t>(value) != 0 ||
+                     (field.role == OwnerRole::kTask && profile_.info.source.empty());
+      if (field.label.empty() || !is_told)
+        return;
+      if (field.role != OwnerRole::kText)
+        write_label(out, field.label, pprof_field::kNumber, static_cast<int64_t>(value));
+      else if (StringId text{static_cast<uint32_t>(value)}; field.label == "cgroup")
+        write_cgroup(out, profile_.strings[text]);
+      else
+        write_text(out, field.label, profile_.strings[text]);
+    });
+    if (profile_.recordings.size() > 1)
+      write_text(out, "host", profile_.recordings[owner.recording].info.host);
+    for (const ProfileLabel& label : profile_.label_sets[owner.label_set])
+      write_own_label(out, profile_.strings[label.key], profile_.strings[label.value]);
   }
 
   void write_cgroup(protozero::pbf_writer& sample, std::string_view path) {

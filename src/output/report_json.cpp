@@ -103,7 +103,8 @@ private:
   uint64_t idle_amount() const {
     uint64_t idle = 0;
     for (const SampleCount& sample : profile_.samples)
-      idle += profile_.strings[sample.state] == kIdleThread ? profile_.amount(sample) : 0;
+      if (profile_.strings[profile_.owner(sample).state] == kIdleThread)
+        idle += profile_.amount(sample);
     return idle;
   }
 

@@ -27,12 +27,13 @@ std::vector<ThreadSamples> samples_by_thread(const Profile& profile) {
   using Key = std::tuple<uint32_t, uint32_t, uint32_t, uint32_t>;
   std::map<Key, std::pair<ThreadSamples, NamesOfThread>> threads;
   for (const SampleCount& sample : profile.samples) {
-    auto& [thread, names] = threads[{sample.event, sample.recording, sample.pid, sample.tid}];
+    const Owner& owner = profile.owner(sample);
+    auto& [thread, names] = threads[{owner.event, owner.recording, owner.pid, owner.tid}];
     uint64_t value = value_of(profile, sample);
     thread.amount += value;
     thread.samples.push_back(&sample);
     // A thread may change its name: it goes by the one that it had for most of its samples.
-    names.amounts[{sample.comm, sample.process_name()}] += value;
+    names.amounts[{owner.comm, owner.process_name()}] += value;
   }
   std::vector<ThreadSamples> result;
   for (auto& [key, found] : threads) {
@@ -66,7 +67,7 @@ uint64_t time_of(const Profile& profile, const SampleCount& sample) {
 }
 
 uint64_t value_of(const Profile& profile, const SampleCount& sample) {
-  return profile.amount(sample) * profile.period(sample.event);
+  return profile.amount(sample) * profile.period(profile.owner(sample).event);
 }
 
 }  // namespace gosym

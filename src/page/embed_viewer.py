@@ -2,7 +2,7 @@
 """Writes the viewer of the page as C++: embed_viewer.py FOLDER SOURCE
 
 FOLDER has index.html with a line <!--CSP-->, <!--STYLE-->, <!--VIEWER-->, <!--SCRIPT--> and <!--DATA--> each: for the
-policy, for loader.css, for the scripts that files.txt lists, which become one and are compressed with viewer.css, for
+policy, for loader.css, for the scripts that files.txt lists, which become one behind what page_schema.py makes, and are compressed with viewer.css, for
 unpack.js and loader.js, which run them, and for what gosym writes. The policy lets a browser run no other script, use no other style, and load
 nothing.
 """
@@ -12,6 +12,9 @@ import json
 import pathlib
 import sys
 import zlib
+
+sys.dont_write_bytecode = True
+import page_schema  # beside this file
 
 MARKS = {
     "CSP": ("\n", "\n"),
@@ -86,13 +89,15 @@ def array(name, text):
 
 def main(folder, source):
     folder = pathlib.Path(folder)
-    scripts = [(folder / name).read_text() for name in (folder / "files.txt").read_text().split()]
+    scripts = "\n".join((folder / name).read_text() for name in (folder / "files.txt").read_text().split())
+    schema = page_schema.script(page_schema.parsed(folder / "../page.proto"),
+                                (folder / "../../profile/profile.h").read_text(), scripts)
     style = checked("style", (folder / "loader.css").read_text().strip())
     sheet = without_indentation((folder / "viewer.css").read_text())
     loader = checked("script", without_comments("\n".join((folder / name).read_text()
                                                           for name in ["unpack.js", "loader.js"])))
     viewer = (f'"use strict";\n(() => {{\nconst kStyleSheet = {json.dumps(sheet)};\n'
-              + without_comments("\n".join(scripts)) + "\n})();\n")
+              + without_comments(schema + scripts) + "\n})();\n")
     policy = "; ".join(["default-src 'none'", "base-uri 'none'", "form-action 'none'",
                         f"script-src {hash_of(in_element(loader))} {hash_of(viewer)}",
                         f"style-src {hash_of(in_element(style))} {hash_of(sheet)}"])

@@ -6,8 +6,10 @@
 #include <array>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <span>
 #include <tuple>
+#include <type_traits>
 
 #include "base/sequence_pool.h"
 #include "base/text.h"
@@ -381,58 +383,64 @@ void StackPaths::write_stacks(std::span<const uint32_t> order, const Column& end
   tree.root_samples = ending[0];
 }
 
-// Numbers whose samples are.
+// Numbers the owners of samples, as far as the page tells them apart.
 class OwnerTable {
 public:
-  OwnerTable(const Profile& profile, TextTable& texts, Owners& owners)
-      : profile_(profile), texts_(texts), owners_(owners) {}
+  OwnerTable(const Profile& profile, TextTable& texts)
+      : profile_(profile), texts_(texts), numbers_(profile.owners.size()) {}
 
   uint32_t of(const SampleCount& sample) {
-    Key key = {sample.event,        sample.pid,          sample.tid,       text(sample.comm),
-               text(sample.cgroup), sample.label_set,    sample.recording, text(sample.state),
-               text(sample.waker),  text(sample.process)};
-    auto [known, is_new] =
-        numbers_.try_emplace(key, static_cast<uint32_t>(owners_.event.size()));
-    for (size_t i = 0; is_new && i < key.size(); i++)
-      columns_[i]->push_back(key[i]);
-    return known->second;
+    std::optional<uint32_t>& number = numbers_[to_index(sample.owner)];
+    if (!number)
+      number = static_cast<uint32_t>(owners_.intern(told_of(profile_.owner(sample))));
+    return *number;
   }
 
-  // Numbers them anew, by when their first sample was.
-  void sort(std::span<SampleRow> rows) {
-    std::vector<uint32_t> begin(owners_.event.size(), UINT32_MAX);
+  // Writes those that samples have, and numbers them anew, by when their first sample was.
+  void write(std::span<SampleRow> rows, Owners& table) const {
+    constexpr uint64_t kNever = UINT64_MAX;
+    std::vector<uint64_t> begin(owners_.size(), kNever);
     for (const SampleRow& row : rows)
-      begin[row.owner] = std::min(begin[row.owner], row.step);
-    std::vector<uint32_t> order(begin.size());
-    std::iota(order.begin(), order.end(), 0);
+      begin[row.owner] = std::min<uint64_t>(begin[row.owner], row.step);
+    std::vector<uint32_t> order;
+    for (uint32_t owner = 0; owner < begin.size(); owner++)
+      if (begin[owner] != kNever)
+        order.push_back(owner);
     // Samples are in order of time, so that owners that begin together have numbers close
     // together, which deflate well.
     std::ranges::stable_sort(order, {}, [&](uint32_t owner) { return begin[owner]; });
-    std::vector<uint32_t> numbers(order.size());
+    std::vector<uint32_t> numbers(begin.size());
     for (size_t i = 0; i < order.size(); i++)
       numbers[order[i]] = static_cast<uint32_t>(i);
     for (SampleRow& row : rows)
       row.owner = numbers[row.owner];
-    for (Column* column : columns_) {
-      Column sorted;
-      for (uint32_t owner : order)
-        sorted.push_back((*column)[owner]);
-      *column = std::move(sorted);
-    }
+    for_each_owner_field([&](const auto& field) {
+      if (Column* column = column_of(table, field.name))
+        for (uint32_t owner : order)
+          column->push_back(static_cast<uint32_t>(owners_[OwnerId{owner}].*field.member));
+    });
   }
 
 private:
-  using Key = std::array<uint32_t, 10>;
-
-  uint32_t text(StringId id) { return texts_.add(profile_.strings[id]); }
+  // The owner with what the page has a column of, texts by their numbers there.
+  Owner told_of(const Owner& owner) {
+    Owner told;
+    for_each_owner_field([&](const auto& field) {
+      auto& member = told.*field.member;
+      if (!column_of(columns_, field.name))
+        return;
+      member = owner.*field.member;
+      if constexpr (std::is_same_v<std::decay_t<decltype(member)>, StringId>)
+        member = StringId{texts_.add(profile_.strings[member])};
+    });
+    return told;
+  }
 
   const Profile& profile_;
   TextTable& texts_;
-  Owners& owners_;
-  std::array<Column*, 10> columns_ = {
-      &owners_.event,     &owners_.pid,       &owners_.tid,   &owners_.comm,  &owners_.cgroup,
-      &owners_.label_set, &owners_.recording, &owners_.state, &owners_.waker, &owners_.process};
-  tsl::robin_map<Key, uint32_t, BytesHash> numbers_;
+  std::vector<std::optional<uint32_t>> numbers_;  // by OwnerId of the profile
+  const Owners columns_;                          // empty: it tells which columns there are
+  gosym::Owners owners_;
 };
 
 Origin origin_of(const Profile& profile) {
@@ -461,7 +469,7 @@ Origin origin_of(const Profile& profile) {
 
 Event event_of(const Profile& profile, uint32_t index) {
   const RecordedEvent& event = profile.info.events[index];
-  EventPart part = select_event(profile, index);
+  EventCounts part = counts_of(profile, index);
   // Without counts by CPU and event there is one event, to which all of them belong.
   if (profile.stats.cpus.empty())
     part.stats = profile.stats;
@@ -535,24 +543,15 @@ Column write_samples(std::vector<SampleRow> rows, std::span<const uint32_t> orde
   return ending;
 }
 
-void renumber(std::span<const uint32_t> numbers, std::initializer_list<Column*> columns) {
-  for (Column* column : columns)
-    for (uint32_t& text : *column)
-      text = numbers[text];
-}
-
 void number_texts(const TextTable& texts, Page& page) {
   std::vector<uint32_t> numbers = texts.write(page.texts);
-  for (Module& module : page.modules)
-    module.path = numbers[module.path];
-  renumber(numbers, {&page.functions.name, &page.functions.system_name, &page.functions.file,
-                     &page.functions.package, &page.functions.declared, &page.frames.text,
-                     &page.frames.category, &page.owners.comm, &page.owners.cgroup,
-                     &page.owners.state, &page.owners.waker, &page.owners.process});
-  for (LabelSet& labels : page.label_sets)
-    renumber(numbers, {&labels.key, &labels.value});
-  for (Source& source : page.sources)
-    source.file = numbers[source.file];
+  for_each_text(page, [&](auto& place) {
+    if constexpr (std::is_same_v<std::decay_t<decltype(place)>, Column>)
+      for (uint32_t& text : place)
+        text = numbers[text];
+    else
+      place = numbers[place];
+  });
 }
 
 // Labels are most of the text where each sample has others, of which a few bytes of a recording
@@ -592,7 +591,7 @@ Page make_page(const Profile& profile, std::vector<Note> notes,
   // Each stack becomes a path of the tree, and each sample one of the node that it ends in.
   FrameTable frames(profile, texts);
   StackPaths paths(profile, frames);
-  OwnerTable owners(profile, texts, page.owners);
+  OwnerTable owners(profile, texts);
   std::vector<uint32_t> nodes(profile.stack_count(), kNone);
   std::vector<SampleRow> rows;
   // Steps of the page count from the time that was chosen.
@@ -602,7 +601,7 @@ Page make_page(const Profile& profile, std::vector<Note> notes,
     if (node == kNone)
       node = paths.add(profile.stack(sample.stack));
     paths.count(node, sample.count);
-    bool has_weight = is_weighted(profile.info.events[sample.event]);
+    bool has_weight = is_weighted(profile.info.events[profile.owner(sample).event]);
     rows.push_back({.node = node,
                     .step = sample.step - std::min(sample.step, first_step),
                     .owner = owners.of(sample),
@@ -614,7 +613,7 @@ Page make_page(const Profile& profile, std::vector<Note> notes,
   // owners by time, and texts by the alphabet.
   FrameWriter writer(profile, texts, page);
   std::vector<uint32_t> order = paths.write(page.tree, writer);
-  owners.sort(rows);
+  owners.write(rows, page.owners);
   Column ending = write_samples(std::move(rows), order, page.samples);
   paths.write_stacks(order, ending, page.tree);
   number_texts(texts, page);

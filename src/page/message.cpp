@@ -8,184 +8,14 @@
 #include <climits>
 #include <new>
 #include <optional>
+#include <ranges>
 #include <string_view>
+#include <utility>
 
-#include "base/protobuf_fields.h"
 #include "base/sequence_pool.h"
 #include "base/text.h"
 
 namespace gosym::page {
-
-namespace {
-
-// The numbers are those of page.proto.
-struct Fields {
-  static void visit(auto& field, Either<Origin> auto& origin) {
-    field(1, origin.gosym_version);
-    field(2, origin.host);
-    field(3, origin.kernel_release);
-    field(4, origin.machine);
-    field(5, origin.command_line);
-    field(6, origin.selection);
-    field(7, origin.cpu_count);
-    field.fixed(8, origin.start_realtime_ns);
-    field(9, origin.duration_ns);
-    field(10, origin.time_step_ns);
-    field(11, origin.sampler);
-    field(12, origin.has_user);
-    field(13, origin.has_kernel);
-    field(14, origin.is_system_wide);
-    field(15, origin.lost_events);
-    field(16, origin.source);
-    field(17, origin.lacks_counts);
-    field(18, origin.compared_per);
-    field(19, origin.scale_before);
-    field(20, origin.idle_ns);
-  }
-
-  static void visit(auto& field, Either<Event> auto& event) {
-    field(1, event.name);
-    field(2, event.frequency);
-    field(3, event.period);
-    field(4, event.unit_ns);
-    field(5, event.unit_events);
-    field(6, event.lost_samples);
-    field(7, event.repaired);
-    field(8, event.cut);
-    field(9, event.unknown);
-    field(10, event.deep);
-    field(11, event.bridged);
-    field(12, event.recorded_samples);
-    field(13, event.skipped_ticks);
-    field(14, event.throttled_ns);
-    field(15, event.lost_ns);
-    field(16, event.recorded_amount);
-    field(17, event.is_weighted);
-    field(18, event.amount);
-    field(19, event.unit);
-    field(20, event.walked_samples);
-  }
-
-  static void visit(auto& field, Either<Recording> auto& recording) {
-    field(1, recording.name);
-    field(2, recording.host);
-    field.fixed(3, recording.start_realtime_ns);
-    field(4, recording.duration_ns);
-    field(5, recording.command_line);
-  }
-
-  static void visit(auto& field, Either<Side> auto& side) {
-    field(1, side.origin);
-    field(2, side.event);
-    field(3, side.recordings);
-  }
-
-  static void visit(auto& field, Either<Texts> auto& texts) {
-    field(1, texts.shared);
-    field(2, texts.rest);
-    field(3, texts.bytes);
-  }
-
-  static void visit(auto& field, Either<Module> auto& module) {
-    field(1, module.path);
-    field(2, module.kind);
-    field(3, module.gnu_build_id);
-    field(4, module.go_build_id);
-    field(5, module.debug_package);
-    field(6, module.own_modules);
-    field(7, module.is_executable);
-    field(8, module.has_sources);
-  }
-
-  static void visit(auto& field, Either<Functions> auto& functions) {
-    field(1, functions.name);
-    field(2, functions.system_name);
-    field(3, functions.file);
-    field(4, functions.start_line);
-    field(5, functions.package);
-    field(6, functions.declared);
-  }
-
-  static void visit(auto& field, Either<Frames> auto& frames) {
-    field(1, frames.function);
-    field(2, frames.line);
-    field(3, frames.module);
-    field(4, frames.source);
-    field(5, frames.kind);
-    field(6, frames.is_inlined);
-    field(7, frames.unnamed);
-    field(8, frames.text);
-    field(9, frames.left_out);
-    field(10, frames.category);
-    field(11, frames.category_kind);
-    field(12, frames.is_own);
-  }
-
-  static void visit(auto& field, Either<Tree> auto& tree) {
-    field(1, tree.up);
-    field(2, tree.added);
-    field(3, tree.samples);
-    field(4, tree.next);
-    field(5, tree.first);
-    field(6, tree.root_samples);
-  }
-
-  static void visit(auto& field, Either<Owners> auto& owners) {
-    field(1, owners.event);
-    field(2, owners.pid);
-    field(3, owners.tid);
-    field(4, owners.comm);
-    field(5, owners.cgroup);
-    field(6, owners.label_set);
-    field(7, owners.recording);
-    field(8, owners.state);
-    field(9, owners.waker);
-    field(10, owners.process);
-  }
-
-  static void visit(auto& field, Either<LabelSet> auto& labels) {
-    field(1, labels.key);
-    field(2, labels.value);
-  }
-
-  static void visit(auto& field, Either<Samples> auto& samples) {
-    field(1, samples.owner);
-    field(2, samples.step);
-    field(3, samples.count);
-    field(4, samples.weight);
-    field(5, samples.skipped);
-  }
-
-  static void visit(auto& field, Either<Source> auto& source) {
-    field(1, source.file);
-    field(2, source.text);
-  }
-
-  static void visit(auto& field, Either<Note> auto& note) {
-    field(1, note.title);
-    field(2, note.text);
-  }
-
-  static void visit(auto& field, Either<Page> auto& page) {
-    field(1, page.version);
-    field(2, page.origin);
-    field(3, page.events);
-    field(4, page.recordings);
-    field(5, page.texts);
-    field(6, page.modules);
-    field(7, page.functions);
-    field(8, page.frames);
-    field(9, page.tree);
-    field(10, page.owners);
-    field(11, page.label_sets);
-    field(12, page.samples);
-    field(13, page.notes);
-    field(14, page.sides);
-    field(15, page.sources);
-  }
-};
-
-}  // namespace
 
 std::string encode(Page page) {
   shorten(page);
@@ -285,94 +115,53 @@ void drop_zeros(std::vector<T>& column) {
     column.clear();
 }
 
-// The columns of frames that most frames of a function have alike.
-auto common_columns(Frames& frames) {
-  return std::array{&frames.module,        &frames.source, &frames.kind,     &frames.is_inlined,
-                    &frames.unnamed,       &frames.text,   &frames.left_out, &frames.category,
-                    &frames.category_kind, &frames.is_own};
+// Calls `use(predictor)` with that of a column.
+template <class Use>
+void with_predictor(const Coding& coding, Page& page, Use use) {
+  switch (coding.kind) {
+    case Coding::Kind::kBefore:
+      return use(AsBefore());
+    case Coding::Kind::kNext:
+      return use(NextNew());
+    case Coding::Kind::kLastOf:
+      return use(AsLastOf(coding.by(page), coding.first ? &coding.first(page) : nullptr));
+  }
 }
 
-template <class T>
-Result<> fill(std::string_view table, std::vector<T>& column, size_t rows) {
+// Differences are to be undone in columns that are absent, too: they are zeros.
+bool has_rows(Column& column, size_t rows) {
   if (column.empty())
     column.resize(rows);
-  if (column.size() != rows)
-    return errorf("{}: columns of different lengths", table);
-  return Ok{};
-}
-
-// All columns of a table are as long as the first.
-template <class... Columns>
-Result<> fill_table(std::string_view table, const Column& first, Columns&... columns) {
-  Result<> result = Ok{};
-  ((result = result ? fill(table, columns, first.size()) : std::move(result)), ...);
-  return result;
+  return column.size() == rows;
 }
 
 }  // namespace
 
 void shorten(Page& page) {
-  Frames& frames = page.frames;
-  Functions& functions = page.functions;
-  // The order matters: a column that others are told by, such as frames.function, is changed
-  // after them. restore() goes the other way round.
-  for (Column* column : common_columns(frames)) {
-    to_differences(*column, AsLastOf(frames.function));
-    drop_zeros(*column);
-  }
-  to_differences(frames.line, AsLastOf(frames.function, &functions.start_line));
-  to_differences(frames.function, NextNew());
-  for (Column* column : {&functions.package, &functions.declared})
-    to_differences(*column, AsLastOf(functions.file));
-  to_differences(functions.file, AsBefore());
-  for (Column* column : {&functions.system_name, &functions.file, &functions.start_line,
-                         &functions.package, &functions.declared, &frames.line})
-    drop_zeros(*column);
-  to_differences(page.tree.first, NextNew());
-
-  Samples& samples = page.samples;
-  to_differences(samples.step, AsLastOf(samples.owner));
-  to_differences(samples.owner, AsBefore());
-  for (Column* column : {&samples.step, &samples.count})
-    drop_zeros(*column);
+  // Backwards: a column by which others are told is changed after them.
+  for (const Coding& coding : std::views::reverse(kCodings))
+    with_predictor(coding, page, [&](auto predictor) {
+      to_differences(coding.column(page), std::move(predictor));
+    });
   // A column of zeros is absent. The first of each table stays, as it tells the number of rows.
-  drop_zeros(samples.weight);
-  drop_zeros(samples.skipped);
-
-  Owners& owners = page.owners;
-  for (Column* column :
-       {&owners.pid, &owners.tid, &owners.comm, &owners.cgroup, &owners.label_set,
-        &owners.recording, &owners.state, &owners.waker, &owners.process})
-    drop_zeros(*column);
+  for_each_table(page, [](std::string_view, auto& table) {
+    bool is_first = true;
+    for_each_column(table, [&](std::string_view, auto& column) {
+      if (!std::exchange(is_first, false))
+        drop_zeros(column);
+    });
+  });
 }
 
 Result<> restore(Page& page) {
-  Functions& functions = page.functions;
-  Frames& frames = page.frames;
-  Samples& samples = page.samples;
-  Result<> filled = fill_table("functions", functions.name, functions.file, functions.package,
-                               functions.start_line, functions.declared);
-  // Columns that are absent are zeros, but differences are to be undone in them all the same.
-  if (filled)
-    filled = fill_table("frames", frames.function, frames.line);
-  for (Column* column : common_columns(frames))
-    if (filled)
-      filled = fill_table("frames", frames.function, *column);
-  if (filled)
-    filled = fill_table("samples", samples.owner, samples.step);
-  if (!filled)
-    return filled;
-
-  from_differences(functions.file, AsBefore());
-  for (Column* column : {&functions.package, &functions.declared})
-    from_differences(*column, AsLastOf(functions.file));
-  from_differences(frames.function, NextNew());
-  from_differences(frames.line, AsLastOf(frames.function, &functions.start_line));
-  for (Column* column : common_columns(frames))
-    from_differences(*column, AsLastOf(frames.function));
-  from_differences(page.tree.first, NextNew());
-  from_differences(samples.owner, AsBefore());
-  from_differences(samples.step, AsLastOf(samples.owner));
+  for (const Coding& coding : kCodings) {
+    if ((coding.rows && !has_rows(coding.column(page), coding.rows(page).size())) ||
+        (coding.first && !has_rows(coding.first(page), coding.first_rows(page).size())))
+      return errorf("{}: columns of different lengths", coding.table);
+    with_predictor(coding, page, [&](auto predictor) {
+      from_differences(coding.column(page), std::move(predictor));
+    });
+  }
   return Ok{};
 }
 

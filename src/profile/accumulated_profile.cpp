@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
+#include <type_traits>
 
 namespace gosym {
 
@@ -79,6 +81,7 @@ void AccumulatedProfile::add(const Profile& part, uint32_t first_recording) {
   // translated by `ids`.
   NewIds ids;
   ids.events = add_events(part.info);
+  ids.first_recording = first_recording;
   for (size_t i = 0; i < part.strings.size(); i++)
     ids.strings.push_back(profile_.strings.intern(part.strings[static_cast<StringId>(i)]));
   for (const ProfileImage& image : part.images)
@@ -98,15 +101,15 @@ void AccumulatedProfile::add(const Profile& part, uint32_t first_recording) {
   }
   for (const std::vector<ProfileLabel>& labels : part.label_sets)
     ids.label_sets.push_back(add_label_set(labels, ids));
+  // Owners that are of no sample any more are not added.
+  std::vector<std::optional<OwnerId>> owners(part.owners.size());
   for (SampleCount sample : part.samples) {
+    std::optional<OwnerId>& owner = owners[to_index(sample.owner)];
+    if (!owner)
+      owner = add_owner(part.owner(sample), ids);
     bool is_short = ids.is_short[to_index(sample.stack)];
     sample.stack = ids.stacks[to_index(sample.stack)];
-    sample.comm = ids.strings[static_cast<size_t>(sample.comm)];
-    for (StringId* text : {&sample.cgroup, &sample.state, &sample.waker, &sample.process})
-      *text = ids.strings[static_cast<size_t>(*text)];
-    sample.label_set = ids.label_sets[sample.label_set];
-    sample.event = ids.events[sample.event];
-    sample.recording += first_recording;
+    sample.owner = *owner;
     add_sample(sample, is_short);
   }
   profile_.idle_ns += part.idle_ns;
@@ -252,41 +255,49 @@ uint32_t AccumulatedProfile::add_label_set(std::vector<ProfileLabel> labels,
   return known->second;
 }
 
+OwnerId AccumulatedProfile::add_owner(const Owner& owner, const NewIds& ids) {
+  Owner added;
+  for_each_owner_field([&](const auto& field) {
+    auto number = static_cast<uint64_t>(owner.*field.member);
+    switch (field.role) {
+      case OwnerRole::kNumber:
+      case OwnerRole::kTask:
+        break;
+      case OwnerRole::kText:
+        number = static_cast<uint64_t>(ids.strings[number]);
+        break;
+      case OwnerRole::kLabelSet:
+        number = ids.label_sets[number];
+        break;
+      case OwnerRole::kEvent:
+        number = ids.events[number];
+        break;
+      case OwnerRole::kRecording:
+        number += ids.first_recording;
+        break;
+    }
+    auto& member = added.*field.member;
+    member = static_cast<std::decay_t<decltype(member)>>(number);
+  });
+  return profile_.owners.intern(added);
+}
+
 void AccumulatedProfile::add_sample(SampleCount sample, bool is_short) {
-  auto key_of = [](const SampleCount& of) {
-    return SampleKey{of.goid,
-                     static_cast<uint32_t>(of.stack),
-                     of.pid,
-                     of.tid,
-                     static_cast<uint32_t>(of.comm),
-                     of.label_set,
-                     of.event,
-                     static_cast<uint32_t>(of.cgroup),
-                     of.cpu,
-                     of.step,
-                     of.recording,
-                     static_cast<uint32_t>(of.state),
-                     static_cast<uint32_t>(of.waker),
-                     static_cast<uint32_t>(of.process)};
-  };
-  // Beyond the limit samples lose their owner, so that they fall together with others: amounts
-  // stay right.
-  if (samples_.size() >= limits_.samples && !samples_.contains(key_of(sample))) {
-    sample.goid = 0;
-    sample.pid = sample.tid = sample.cpu = sample.label_set = 0;
-    sample.cgroup = sample.waker = sample.process = {};
+  // Beyond the limit samples lose the details of their owner, so that they fall together with
+  // others: amounts stay right.
+  if (profile_.samples.size() >= limits_.samples &&
+      !samples_.contains(sample, profile_.samples)) {
+    profile_.change_owner(sample, [](Owner& owner) {
+      for_each_owner_field([&](const auto& field) {
+        if (field.is_detail)
+          owner.*field.member = {};
+      });
+    });
+    sample.cpu = 0;
     is_short = true;
   }
   shortened_ += is_short ? sample.count : 0;
-  auto [known, is_new] = samples_.try_emplace(key_of(sample), profile_.samples.size());
-  if (is_new) {
-    profile_.samples.push_back(sample);
-    return;
-  }
-  SampleCount& same = profile_.samples[known->second];
-  same.count += sample.count;
-  same.weight += sample.weight;
-  same.skipped += sample.skipped;
+  samples_.add(sample, profile_.samples);
 }
 
 void AccumulatedProfile::add_counts(const Profile& part, const NewIds& ids) {

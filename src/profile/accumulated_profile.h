@@ -8,6 +8,7 @@
 
 #include "base/sequence_pool.h"
 #include "profile/profile.h"
+#include "profile/sample_counter.h"
 
 namespace gosym {
 
@@ -49,13 +50,6 @@ private:
     uint32_t flags;
     bool operator==(const LocationKey&) const = default;
   };
-  struct SampleKey {
-    uint64_t goid;
-    uint64_t stack;  // as wide as it is so that there is no padding
-    uint32_t pid, tid, comm, label_set, event, cgroup, cpu, step, recording, state, waker,
-        process;
-    bool operator==(const SampleKey&) const = default;
-  };
   // New ids of what a part has, by the old ones.
   struct NewIds {
     std::vector<StringId> strings;
@@ -66,6 +60,7 @@ private:
     std::vector<bool> is_short;  // of a stack
     std::vector<uint32_t> label_sets;
     std::vector<uint32_t> events;
+    uint32_t first_recording = 0;
   };
 
   std::vector<uint32_t> add_events(const RecordingInfo& info);
@@ -76,6 +71,7 @@ private:
   MappingId add_mapping(Mapping mapping, const NewIds& ids);
   std::pair<StackId, bool> add_stack(std::vector<LocationId> stack);
   uint32_t add_label_set(std::vector<ProfileLabel> labels, const NewIds& ids);
+  OwnerId add_owner(const Owner& owner, const NewIds& ids);
   void add_sample(SampleCount sample, bool is_short);
   void add_counts(const Profile& part, const NewIds& ids);
 
@@ -91,7 +87,7 @@ private:
   std::vector<uint32_t> frames_begin_;  // of each sequence, in the profile
   tsl::robin_map<LocationKey, LocationId, BytesHash> locations_;
   SequenceNumbers<LocationId> stacks_;  // the profile's, by the same numbers
-  tsl::robin_map<SampleKey, size_t, BytesHash> samples_;
+  SampleCounter samples_;
 };
 
 }  // namespace gosym

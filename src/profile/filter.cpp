@@ -147,14 +147,17 @@ void apply(const Filter& filter, Profile& profile) {
     uint64_t time = sample.step * profile.time_step;
     return time >= filter.time.begin && time < filter.time.end;
   };
+  // So is each owner.
+  std::vector<bool> keeps_owner;
+  for (const Owner& owner : profile.owners)
+    keeps_owner.push_back(
+        keeps_number(filter.pids, owner.pid) && keeps_number(filter.tids, owner.tid) &&
+        keeps_comm(filter.comms, profile.strings[owner.comm], profile.strings[owner.process]) &&
+        keeps_cgroup(filter.cgroups, profile.strings[owner.cgroup]) &&
+        keeps_workload(filter, profile.strings[owner.cgroup]) && keeps_set[owner.label_set] &&
+        (!filter.event || *filter.event == owner.event));
   size_t dropped = std::erase_if(profile.samples, [&](const SampleCount& sample) {
-    return !is_in_time(sample) || !keeps_number(filter.pids, sample.pid) ||
-           !keeps_number(filter.tids, sample.tid) ||
-           !keeps_comm(filter.comms, profile.strings[sample.comm],
-                       profile.strings[sample.process]) ||
-           !keeps_cgroup(filter.cgroups, profile.strings[sample.cgroup]) ||
-           !keeps_workload(filter, profile.strings[sample.cgroup]) ||
-           !keeps_set[sample.label_set] || (filter.event && *filter.event != sample.event);
+    return !is_in_time(sample) || !keeps_owner[to_index(sample.owner)];
   });
   if (filter.time != TimeRange()) {
     // The profile's time becomes the part that was chosen, so that rates and loads are of it.

@@ -95,20 +95,4 @@ private:
   tsl::robin_map<std::string, uint32_t> unrecorded_images_;  // by path
 };
 
-// The memory of a table of so many bytes that grows by being copied: its former memory stays in
-// the heap, and if it has little room left, it is about to be twice as large.
-inline uint64_t memory_while_growing(uint64_t bytes, uint64_t size, uint64_t room) {
-  constexpr uint64_t kLittle = 128 << 10;  // what is added between two looks at the memory
-  return size + kLittle >= room ? 3 * bytes : bytes + bytes / 2;
-}
-
-// In bytes, about.
-template <class Table>
-uint64_t memory_of_table(const Table& table) {
-  auto buckets = static_cast<uint64_t>(table.bucket_count());
-  auto room = static_cast<uint64_t>(static_cast<double>(buckets) * table.max_load_factor());
-  return memory_while_growing(buckets * (sizeof(typename Table::value_type) + sizeof(uint64_t)),
-                              table.size(), room);
-}
-
 }  // namespace gosym

@@ -19,98 +19,6 @@ constexpr uint64_t kKernelLimit = UINT64_MAX;
 
 }  // namespace
 
-bool is_go(FrameSource source) {
-  return source == FrameSource::kPclntab || source == FrameSource::kPclntabDerived ||
-         source == FrameSource::kGivenGo || source == FrameSource::kGsymGo;
-}
-
-std::string_view to_string(FrameSource source) {
-  switch (source) {
-    case FrameSource::kPclntab:
-      return "pclntab";
-    case FrameSource::kPclntabDerived:
-      return "pclntab, derived text base";
-    case FrameSource::kDwarf:
-      return "dwarf";
-    case FrameSource::kSymtab:
-      return "symtab";
-    case FrameSource::kMiniDebugInfo:
-      return "gnu_debugdata";
-    case FrameSource::kDynsym:
-      return "dynsym";
-    case FrameSource::kPlt:
-      return "plt";
-    case FrameSource::kLabel:
-      return "label, guess";
-    case FrameSource::kCallFrames:
-      return "call frames, no name";
-    case FrameSource::kKallsyms:
-      return "kallsyms";
-    case FrameSource::kKernelCode:
-      return "BPF program";
-    case FrameSource::kVdso:
-      return "vdso";
-    case FrameSource::kPerfMap:
-      return "perf map";
-    case FrameSource::kGiven:
-    case FrameSource::kGivenGo:
-      return "the profile";
-    case FrameSource::kGsym:
-    case FrameSource::kGsymGo:
-      return "gsym";
-  }
-  assert(false);
-  return {};
-}
-
-std::string_view to_string(Unnamed reason) {
-  switch (reason) {
-    case Unnamed::kNotSymbolized:
-      return "not symbolized";
-    case Unnamed::kUnmapped:
-      return "no mapping";
-    case Unnamed::kAnonymous:
-    case Unnamed::kUnlisted:
-      return "anonymous";
-    case Unnamed::kVdso:
-      return "vdso";
-    case Unnamed::kUnidentified:
-      return "unidentified";
-    case Unnamed::kDeleted:
-      return "deleted";
-    case Unnamed::kMissing:
-      return "missing";
-    case Unnamed::kChanged:
-      return "changed";
-    case Unnamed::kStripped:
-      return "stripped";
-    case Unnamed::kNoSymbol:
-      return "no symbol";
-    case Unnamed::kNoKernelSymbols:
-      return "kernel";
-    case Unnamed::kLeftOut:
-      return "left out";
-    case Unnamed::kCallFromC:
-      return "running, called from C";
-  }
-  assert(false);
-  return {};
-}
-
-bool is_about_file(Unnamed reason) {
-  switch (reason) {
-    case Unnamed::kUnidentified:
-    case Unnamed::kDeleted:
-    case Unnamed::kMissing:
-    case Unnamed::kChanged:
-    case Unnamed::kStripped:
-    case Unnamed::kNoSymbol:
-      return true;
-    default:
-      return false;
-  }
-}
-
 std::span<const LocationId> Profile::stack(StackId id) const {
   size_t begin = stack_begin[to_index(id)];
   size_t end = stack_begin[to_index(id) + 1];
@@ -182,9 +90,10 @@ uint64_t Profile::total_amount() const {
 
 uint64_t memory_of(const Profile& profile) {
   auto of = [](const auto& table) { return 2 * table.size() * sizeof(table[0]); };
-  return of(profile.samples) + of(profile.stack_locations) + of(profile.stack_begin) +
-         of(profile.locations) + of(profile.frames) + of(profile.functions) +
-         of(profile.mappings) + of(profile.images) + profile.strings.memory();
+  return of(profile.samples) + profile.owners.memory() + of(profile.stack_locations) +
+         of(profile.stack_begin) + of(profile.locations) + of(profile.frames) +
+         of(profile.functions) + of(profile.mappings) + of(profile.images) +
+         profile.strings.memory();
 }
 
 void add_fixed_mappings(Profile& profile) {
@@ -213,48 +122,56 @@ void fill_timelines(Profile& profile) {
   uint64_t begin = profile.time_begin();
   for (const SampleCount& sample : profile.samples) {
     uint64_t time = sample.step * profile.time_step;
-    profile.timelines[sample.event].add(time - std::min(time, begin), profile.amount(sample));
+    profile.timelines[profile.owner(sample).event].add(time - std::min(time, begin),
+                                                       profile.amount(sample));
   }
 }
 
-EventPart select_event(const Profile& profile, uint32_t event) {
-  EventPart part;
-  part.events = {profile.info.events[event]};
-  part.stats = profile.stats;
-  part.losses = profile.losses;
-  // The part has one event, number 0, so whoever takes it knows of no others.
-  for (const SampleCount& sample : profile.samples)
-    if (sample.event == event)
-      part.samples.emplace_back(sample).event = 0;
+EventCounts counts_of(const Profile& profile, uint32_t event) {
+  EventCounts counts;
+  counts.stats = profile.stats;
+  counts.losses = profile.losses;
   if (event < profile.unwound_by_event.size())
-    part.unwound = profile.unwound_by_event[event];
-  part.unwound_by_event = {part.unwound};
+    counts.unwound = profile.unwound_by_event[event];
   // Counts of all events are replaced by those of the one.
-  part.stats.samples = part.stats.lost_samples = 0;
-  for (CpuCounts& counts : part.stats.cpus) {
-    counts = of_event(counts, event);
-    part.stats.samples += counts.samples;
-    part.stats.lost_samples += counts.lost_samples;
+  counts.stats.samples = counts.stats.lost_samples = 0;
+  for (CpuCounts& cpu : counts.stats.cpus) {
+    cpu = of_event(cpu, event);
+    counts.stats.samples += cpu.samples;
+    counts.stats.lost_samples += cpu.lost_samples;
   }
-  for (Loss& loss : part.losses)
+  for (Loss& loss : counts.losses)
     loss.counts = of_event(loss.counts, event);
   // Profiles of other tools have none of these.
   if (event < profile.recorded_amounts.size())
-    part.recorded_amounts = {profile.recorded_amounts[event]};
+    counts.recorded_amounts = {profile.recorded_amounts[event]};
   if (event < profile.timelines.size())
-    part.timelines = {profile.timelines[event]};
+    counts.timelines = {profile.timelines[event]};
+  return counts;
+}
+
+EventPart select_event(Profile& profile, uint32_t event) {
+  EventPart part;
+  part.events = {profile.info.events[event]};
+  part.counts = counts_of(profile, event);
+  part.unwound_by_event = {part.counts.unwound};
+  // The part has one event, number 0, so whoever takes it knows of no others.
+  for (const SampleCount& sample : profile.samples)
+    if (profile.owner(sample).event == event)
+      profile.change_owner(part.samples.emplace_back(sample),
+                           [](Owner& owner) { owner.event = 0; });
   return part;
 }
 
 void exchange(EventPart& part, Profile& profile) {
   std::swap(part.events, profile.info.events);
   std::swap(part.samples, profile.samples);
-  std::swap(part.unwound, profile.unwound);
   std::swap(part.unwound_by_event, profile.unwound_by_event);
-  std::swap(part.stats, profile.stats);
-  std::swap(part.losses, profile.losses);
-  std::swap(part.recorded_amounts, profile.recorded_amounts);
-  std::swap(part.timelines, profile.timelines);
+  std::swap(part.counts.unwound, profile.unwound);
+  std::swap(part.counts.stats, profile.stats);
+  std::swap(part.counts.losses, profile.losses);
+  std::swap(part.counts.recorded_amounts, profile.recorded_amounts);
+  std::swap(part.counts.timelines, profile.timelines);
 }
 
 StringPool::StringPool() {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <span>
@@ -15,10 +16,9 @@
 #include "model/address.h"
 #include "model/call.h"
 #include "model/recording.h"
+#include "profile/owners.h"
 
 namespace gosym {
-
-enum class StringId : uint32_t {};
 
 // Keeps one copy of each string and gives out dense ids, in order of first use. Here borrowed
 // text becomes owned: a Profile holds ids only and outlives every file they came from. Id 0 is
@@ -154,7 +154,7 @@ struct Mapping {
 inline constexpr MappingId kNoMapping{0};
 inline constexpr MappingId kKernelMapping{1};
 
-// The table that a frame's name comes from.
+// The table that a frame's name comes from. Pages have the numbers: a new one is the last.
 enum class FrameSource : uint8_t {
   kPclntab,
   kPclntabDerived,  // where the code of the table lies is derived, not told by the file
@@ -176,8 +176,40 @@ enum class FrameSource : uint8_t {
   kGsym,     // an index that was made of the file
   kGsymGo,   // the same, of a Go program
 };
-std::string_view to_string(FrameSource source);
-bool is_go(FrameSource source);
+
+// In the order of their numbers. The page's script has its words from here (page_schema.py).
+struct SourceRow {
+  FrameSource source;
+  std::string_view word;
+  bool is_go;
+};
+// clang-format off
+inline constexpr SourceRow kSourceRows[] = {
+    {FrameSource::kPclntab, "pclntab", true},
+    {FrameSource::kPclntabDerived, "pclntab, derived text base", true},
+    {FrameSource::kDwarf, "dwarf", false},
+    {FrameSource::kSymtab, "symtab", false},
+    {FrameSource::kMiniDebugInfo, "gnu_debugdata", false},
+    {FrameSource::kDynsym, "dynsym", false},
+    {FrameSource::kPlt, "plt", false},
+    {FrameSource::kLabel, "label, guess", false},
+    {FrameSource::kCallFrames, "call frames, no name", false},
+    {FrameSource::kKallsyms, "kallsyms", false},
+    {FrameSource::kKernelCode, "BPF program", false},
+    {FrameSource::kVdso, "vdso", false},
+    {FrameSource::kPerfMap, "perf map", false},
+    {FrameSource::kGiven, "the profile", false},
+    {FrameSource::kGivenGo, "the profile", true},
+    {FrameSource::kGsym, "gsym", false},
+    {FrameSource::kGsymGo, "gsym", true},
+};
+// clang-format on
+inline std::string_view to_string(FrameSource source) {
+  return kSourceRows[static_cast<size_t>(source)].word;
+}
+inline bool is_go(FrameSource source) {
+  return kSourceRows[static_cast<size_t>(source)].is_go;
+}
 
 struct Function {
   StringId name{};
@@ -198,7 +230,7 @@ struct Frame {
   FunctionKind kind = FunctionKind::kNormal;
 };
 
-// Why a location has no name.
+// Why a location has no name. Pages have the numbers: a new one is the last.
 enum class Unnamed : uint8_t {
   kNotSymbolized,    // the symbolizer has not been there
   kUnmapped,         // nothing was mapped there, as far as is known
@@ -215,17 +247,59 @@ enum class Unnamed : uint8_t {
   kLeftOut,          // no code: so many frames as `address` says, from the middle of a stack
   kCallFromC,        // no code: a goroutine that C code entered was running, somewhere
 };
-inline constexpr auto kLastUnnamed = Unnamed::kCallFromC;
+
+// In the order of their numbers. The page's script has its words from here (page_schema.py).
+struct UnnamedRow {
+  Unnamed reason;
+  std::string_view word;
+  bool is_about_file;  // the reason lies in the image's file, so that the file is worth naming
+  std::string_view sentence;
+};
+// clang-format off
+inline constexpr UnnamedRow kUnnamedRows[] = {
+    {Unnamed::kNotSymbolized, "not symbolized", false, "it was not looked up"},
+    {Unnamed::kUnmapped, "no mapping", false, "nothing was mapped there, as far as is known"},
+    {Unnamed::kAnonymous, "anonymous", false,
+     "the code was made at run time, and no file holds it"},
+    {Unnamed::kUnlisted, "anonymous", false,
+     "the code was made at run time, and the process's perf map leaves it out"},
+    {Unnamed::kVdso, "vdso", false, "it is code that the kernel maps into each process"},
+    {Unnamed::kUnidentified, "unidentified", true, "the recorder could not open the file"},
+    {Unnamed::kDeleted, "deleted", true,
+     "the file was deleted or replaced while it was running"},
+    {Unnamed::kMissing, "missing", true, "the file cannot be opened now"},
+    {Unnamed::kChanged, "changed", true, "the file is not the one that was running"},
+    {Unnamed::kStripped, "stripped", true, "the file has no symbol table"},
+    {Unnamed::kNoSymbol, "no symbol", true, "the file has symbols, but none for this address"},
+    {Unnamed::kNoKernelSymbols, "kernel", false, "the recording has no symbols of the kernel"},
+    {Unnamed::kLeftOut, "left out", false, "frames of the middle of the stack are left out"},
+    {Unnamed::kCallFromC, "running, called from C", false,
+     "it is a goroutine that C code entered, which has no stack to be read while it runs"},
+};
+// clang-format on
+inline std::string_view to_string(Unnamed reason) {
+  return kUnnamedRows[static_cast<size_t>(reason)].word;
+}
+inline bool is_about_file(Unnamed reason) {
+  return kUnnamedRows[static_cast<size_t>(reason)].is_about_file;
+}
+
+constexpr bool words_are_in_order() {
+  for (size_t i = 0; i < std::size(kSourceRows); i++)
+    if (static_cast<size_t>(kSourceRows[i].source) != i)
+      return false;
+  for (size_t i = 0; i < std::size(kUnnamedRows); i++)
+    if (static_cast<size_t>(kUnnamedRows[i].reason) != i)
+      return false;
+  return true;
+}
+static_assert(words_are_in_order());
 
 // True if a location stands in a stack for what is not known of it, so that there is none to
 // name.
 inline bool is_no_code(Unnamed reason) {
   return reason == Unnamed::kLeftOut || reason == Unnamed::kCallFromC;
 }
-
-std::string_view to_string(Unnamed reason);
-// True if the reason lies in the image's file, so that the file is worth naming.
-bool is_about_file(Unnamed reason);
 
 // A distinct address that samples passed through.
 struct Location {
@@ -273,29 +347,16 @@ struct UnwindCounts {
   uint64_t bridged = 0;   // it goes on from one stack to another, as a goroutine's
 };
 
-// Equal samples counted.
+// Equal samples counted. What there are few values of is the owner's; a step of time and a CPU
+// are the sample's own, as each owner has samples of nearly all of them.
 struct SampleCount {
   StackId stack{};
-  uint32_t pid = 0;
-  uint32_t tid = 0;
-  StringId comm{};  // of the thread when the samples were taken; ":TID": unknown
+  OwnerId owner{};  // number in Profile::owners
   uint64_t count = 0;
-  uint32_t label_set = 0;  // index into Profile::label_sets
-  uint32_t event = 0;      // index into RecordingInfo::events
-  uint64_t goid = 0;       // only if it was asked for
-  StringId cgroup{};       // path of the thread's; empty: unknown
-  uint64_t weight = 0;     // events that they stand for, in a weighted profile
-  uint64_t skipped = 0;    // ticks of a clock that they stand for besides their own
-  uint32_t cpu = 0;        // only if it was asked for
-  uint32_t step = 0;       // of time since the recording began; likewise
-  uint32_t recording = 0;  // index into Profile::recordings
-  StringId state{};        // as RecordedSample has it
-  StringId waker{};        // likewise; only if it was asked for
-  // The name that the process's first thread had when the samples were taken, also if that has
-  // no samples; ":PID": unknown. Empty in profiles of others, which tell of threads only.
-  StringId process{};
-
-  StringId process_name() const { return process == StringId{} ? comm : process; }
+  uint64_t weight = 0;   // events that they stand for, in a weighted profile
+  uint64_t skipped = 0;  // ticks of a clock that they stand for besides their own
+  uint32_t step = 0;     // of time since the recording began; only if it was asked for
+  uint32_t cpu = 0;      // likewise
 };
 
 // One of the recordings that a profile is of.
@@ -309,7 +370,7 @@ struct ProfiledRecording {
 // A process whose waits were too many for the threshold that was asked for, and the largest by
 // which one of its samples was chosen.
 struct RaisedThreshold {
-  uint32_t recording = 0;  // index, as SampleCount has it
+  uint32_t recording = 0;  // index, as Owner has it
   uint32_t pid = 0;
   StringId process{};  // its name then
   uint64_t nanoseconds = 0;
@@ -347,7 +408,18 @@ struct Profile {
   std::vector<LocationId> stack_locations;
   std::vector<size_t> stack_begin = {0};
   std::vector<std::vector<ProfileLabel>> label_sets = {{}};  // the first is empty
+  Owners owners;
   std::vector<SampleCount> samples;
+
+  // Whose a sample is.
+  const Owner& owner(const SampleCount& sample) const { return owners[sample.owner]; }
+  // Makes it that of an owner that differs as `change(owner)` says.
+  template <class Change>
+  void change_owner(SampleCount& sample, Change change) {
+    Owner changed = owner(sample);
+    change(changed);
+    sample.owner = owners.intern(changed);
+  }
 
   // The begin of the profile's time, in ns since its first recording began: not 0 if a part of
   // the time was chosen. Steps of samples count from that recording's begin.
@@ -386,8 +458,8 @@ struct Profile {
   // Samples of most events weigh the same, save for ticks that were skipped before them. Of
   // others each stands for a number of events of its own, and what is to be compared are these.
   uint64_t amount(const SampleCount& sample) const {
-    return is_weighted(info.events[sample.event]) ? sample.weight
-                                                  : sample.count + sample.skipped;
+    return is_weighted(info.events[owner(sample).event]) ? sample.weight
+                                                         : sample.count + sample.skipped;
   }
   // Ticks of a clock that did not come and that a sample of so many nanoseconds stands for.
   uint64_t skipped_in(uint64_t weight, uint32_t event = 0) const;
@@ -405,18 +477,25 @@ void add_fixed_mappings(Profile& profile);
 // Makes the timelines of a profile of the steps of its samples; none if these have no steps.
 void fill_timelines(Profile& profile);
 
-// The parts of a profile that belong to one of its events alone.
-struct EventPart {
-  std::vector<RecordedEvent> events;  // the one
-  std::vector<SampleCount> samples;
+// What was counted of one of the events of a profile, besides its samples.
+struct EventCounts {
   UnwindCounts unwound;
-  std::vector<UnwindCounts> unwound_by_event;
   RecordingStats stats;
   std::vector<Loss> losses;
   std::vector<uint64_t> recorded_amounts;
   std::vector<Timeline> timelines;
 };
-EventPart select_event(const Profile& profile, uint32_t event);
+EventCounts counts_of(const Profile& profile, uint32_t event);
+
+// The parts of a profile that belong to one of its events alone.
+struct EventPart {
+  std::vector<RecordedEvent> events;  // the one
+  std::vector<SampleCount> samples;
+  EventCounts counts;
+  std::vector<UnwindCounts> unwound_by_event;
+};
+// The profile gets the owners of the samples, as those of its first event.
+EventPart select_event(Profile& profile, uint32_t event);
 
 // Makes a profile one of the part's event. A second exchange makes it what it was.
 void exchange(EventPart& part, Profile& profile);

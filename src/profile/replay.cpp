@@ -182,30 +182,31 @@ void Replay::Tables::add(const RecordedSample& sample, const Numbers& numbers) {
   SampleNames named = names(sample);
   // Attributes that the output does not tell apart are left at 0, so that equal samples become
   // one count.
-  SampleCount counted = {
-      .stack = known->second,
+  Owner owner = {
+      .goid = group_by_.has_goids ? sample.goid : 0,
+      .event = sample.event,
       .pid = sample.pid,
       .tid = group_by_.has_tids ? sample.tid : 0,
       .comm = profile_.strings.intern(named.thread),
-      .count = 1,
-      .label_set = numbers.label_set,
-      .event = sample.event,
-      .goid = group_by_.has_goids ? sample.goid : 0,
+      .process = profile_.strings.intern(named.process),
       .cgroup = profile_.strings.intern(named.cgroup),
-      .weight = sample.weight,
-      .skipped = profile_.skipped_in(sample.weight, sample.event),
-      .cpu = group_by_.has_cpus ? sample.cpu : 0,
-      .step = step_of(group_by_.time_offset + since_begin),
+      .label_set = numbers.label_set,
       .state = profile_.strings.intern(sample.state),
-      .waker = group_by_.has_wakers ? profile_.strings.intern(sample.waker) : StringId{},
-      .process = profile_.strings.intern(named.process)};
+      .waker = group_by_.has_wakers ? profile_.strings.intern(sample.waker) : StringId{}};
+  SampleCount counted = {.stack = known->second,
+                         .owner = profile_.owners.intern(owner),
+                         .count = 1,
+                         .weight = sample.weight,
+                         .skipped = profile_.skipped_in(sample.weight, sample.event),
+                         .step = step_of(group_by_.time_offset + since_begin),
+                         .cpu = group_by_.has_cpus ? sample.cpu : 0};
   // A point in time falls into one step; a wait is spread over those that it lasted.
   uint64_t shown = since_begin - std::min(since_begin, timeline_begin_);
   const RecordedEvent& event = profile_.info.events[sample.event];
   if (sample.doublings > 0 && has_intervals(event))
-    note_threshold(sample.pid, counted.process, threshold_of(event, sample));
+    note_threshold(sample.pid, owner.process, threshold_of(event, sample));
   if (!is_interval(event, sample)) {
-    samples_.add(counted);
+    samples_.add(counted, profile_.samples);
     profile_.timelines[sample.event].add(shown, profile_.amount(counted));
     return;
   }
@@ -236,14 +237,14 @@ void Replay::Tables::add_interval(SampleCount sample, uint64_t end) {
     if (of_step >= left)
       break;
     sample.weight = of_step;
-    samples_.add(sample);
+    samples_.add(sample, profile_.samples);
     sample.count = 0;
     left -= of_step;
     end -= of_step;
     sample.step--;
   }
   sample.weight = left;
-  samples_.add(sample);
+  samples_.add(sample, profile_.samples);
 }
 
 StackId Replay::Tables::add_stack(const StackContext& context, const Numbers& numbers,
@@ -338,11 +339,12 @@ uint64_t Replay::Tables::memory() const {
   constexpr uint64_t kGrowth = 3;
   return kGrowth * (raw_stacks_.memory() + of(profile_.stack_locations)) + raw_tops_.memory() +
          switches_.memory() + kGrowth * of(dumps_.words) + of(dumps_.switches) +
-         of(dumps_.begins) + label_sets_.memory() + samples_.memory() +
-         memory_of_table(contexts_) + memory_of_table(seen_) + memory_of_table(tops_) +
-         memory_of_table(raised_) + kGrowth * of(profile_.raised_thresholds) +
-         dumps_.locations->memory() + of(profile_.locations) + of(profile_.mappings) +
-         of(profile_.stack_begin) + of(dumps_.states) + profile_.strings.memory();
+         of(dumps_.begins) + label_sets_.memory() + samples_.memory(profile_.samples) +
+         profile_.owners.memory() + memory_of_table(contexts_) + memory_of_table(seen_) +
+         memory_of_table(tops_) + memory_of_table(raised_) +
+         kGrowth * of(profile_.raised_thresholds) + dumps_.locations->memory() +
+         of(profile_.locations) + of(profile_.mappings) + of(profile_.stack_begin) +
+         of(dumps_.states) + profile_.strings.memory();
 }
 
 bool Replay::Tables::find_callers(uint64_t least, const FindCallers& find) {
@@ -360,7 +362,6 @@ bool Replay::Tables::find_callers(uint64_t least, const FindCallers& find) {
 }
 
 Replayed Replay::Tables::finish() && {
-  profile_.samples = std::move(samples_).take();
   std::ranges::stable_sort(profile_.raised_thresholds, std::greater<>(),
                            &RaisedThreshold::nanoseconds);
   // Set 0 is empty, and is in each profile from the beginning.

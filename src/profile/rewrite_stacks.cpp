@@ -35,11 +35,12 @@ void drop_unused_locations(Profile& profile) {
 // Gives the samples their new stacks, and adds up those that have become equal.
 void set_samples(Profile& profile, std::span<const uint32_t> new_stacks) {
   SampleCounter counter;
+  std::vector<SampleCount> samples;
   for (SampleCount sample : profile.samples) {
     sample.stack = StackId{new_stacks[to_index(sample.stack)]};
-    counter.add(sample);
+    counter.add(sample, samples);
   }
-  profile.samples = std::move(counter).take();
+  profile.samples = std::move(samples);
 }
 
 }  // namespace
@@ -88,24 +89,27 @@ bool is_idle(const Profile& profile, std::span<const LocationId> stack) {
 void label_idle_threads(Profile& profile) {
   if (std::ranges::none_of(profile.info.events, has_intervals))
     return;
+  StringId state = profile.strings.intern(kIdleThread);
   std::vector<std::optional<bool>> is_idle_stack(profile.stack_count());
   for (SampleCount& sample : profile.samples) {
     // A thread that waits for a CPU or a disk is not idle, whatever its stack.
-    if (!has_intervals(profile.info.events[sample.event]) ||
-        profile.strings[sample.state] != kSleeping)
+    const Owner& owner = profile.owner(sample);
+    if (!has_intervals(profile.info.events[owner.event]) ||
+        profile.strings[owner.state] != kSleeping)
       continue;
     std::optional<bool>& known = is_idle_stack[to_index(sample.stack)];
     if (!known)
       known = is_idle(profile, profile.stack(sample.stack));
     if (*known)
-      sample.state = profile.strings.intern(kIdleThread);
+      profile.change_owner(sample, [&](Owner& idle) { idle.state = state; });
   }
 }
 
 void leave_out_idle_threads(Profile& profile) {
   auto is_left_out = [&](const SampleCount& sample) {
-    return has_intervals(profile.info.events[sample.event]) &&
-           profile.strings[sample.state] == kIdleThread;
+    const Owner& owner = profile.owner(sample);
+    return has_intervals(profile.info.events[owner.event]) &&
+           profile.strings[owner.state] == kIdleThread;
   };
   // They are shown where nothing else was sampled: an empty report would tell less.
   if (std::ranges::all_of(profile.samples, is_left_out))
@@ -317,7 +321,7 @@ void hide_scheduler(Profile& profile) {
   // Only stacks of waits: in samples of CPU time the scheduler's own work is what was sampled.
   std::vector<bool> has_waited(profile.stack_count());
   for (const SampleCount& sample : profile.samples)
-    if (sample.state != StringId{})
+    if (profile.owner(sample).state != StringId{})
       has_waited[to_index(sample.stack)] = true;
   if (std::ranges::count(has_waited, true) == 0)
     return;
@@ -494,8 +498,8 @@ struct Costs {
 
 // The process and the event of a sample, of several recordings.
 using CostsKey = std::tuple<uint32_t, uint32_t, uint32_t>;
-CostsKey costs_key(const SampleCount& sample) {
-  return {sample.recording, sample.pid, sample.event};
+CostsKey costs_key(const Owner& owner) {
+  return {owner.recording, owner.pid, owner.event};
 }
 
 std::map<CostsKey, Costs> find_costs(const Profile& profile, std::span<const StackRole> roles) {
@@ -503,9 +507,10 @@ std::map<CostsKey, Costs> find_costs(const Profile& profile, std::span<const Sta
   for (const SampleCount& sample : profile.samples) {
     const StackRole& role = roles[to_index(sample.stack)];
     // Waits have a state, and are no time that was spent.
-    if (sample.state != StringId{} || (!role.is_collector && !role.allocation))
+    const Owner& owner = profile.owner(sample);
+    if (owner.state != StringId{} || (!role.is_collector && !role.allocation))
       continue;
-    Costs& costs = found[costs_key(sample)];
+    Costs& costs = found[costs_key(owner)];
     if (!role.is_collector) {
       costs.allocations += profile.amount(sample);
       continue;
@@ -600,7 +605,8 @@ void charge_collector(Profile& profile) {
   std::vector<SampleCount> samples;
   for (const SampleCount& sample : profile.samples) {
     const StackRole& role = roles[to_index(sample.stack)];
-    auto of = sample.state == StringId{} ? costs.find(costs_key(sample)) : costs.end();
+    const Owner& owner = profile.owner(sample);
+    auto of = owner.state == StringId{} ? costs.find(costs_key(owner)) : costs.end();
     // Samples of the collector are replaced by their parts; all others stay.
     if (of == costs.end() || !role.is_collector)
       samples.push_back(sample);

@@ -411,7 +411,7 @@ void Unwinder::finish(Profile& profile) && {
   for (const SampleCount& sample : profile.samples) {
     uint8_t outcome = walked_->outcomes[to_index(sample.stack)];
     count(outcome, sample.count, profile.unwound);
-    count(outcome, sample.count, profile.unwound_by_event[sample.event]);
+    count(outcome, sample.count, profile.unwound_by_event[profile.owner(sample).event]);
   }
   replace_stacks(profile, std::move(walked_->stacks), walked_->numbers);
 }

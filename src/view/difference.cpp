@@ -461,7 +461,7 @@ Blocks blocks_of(const ComparedProfile& compared, Per per) {
   for (const SampleCount& sample : profile.samples) {
     // Steps outside of the recording's time, as of a damaged one, go to its first or last
     // block.
-    size_t run = std::min<size_t>(sample.recording, runs - 1);
+    size_t run = std::min<size_t>(profile.owner(sample).recording, runs - 1);
     size_t last = first[run + 1] - 1;
     uint64_t step = sample.step - std::min<uint64_t>(sample.step, first_step[run]);
     size_t block = blocks.are_runs ? first[run] : std::min<size_t>(first[run] + step, last);

@@ -267,66 +267,69 @@ std::string label_text(const Profile& profile, uint32_t set, std::string_view ke
 
 std::string text_of_sample(const Profile& profile, const SampleCount& sample,
                            const Hosts& hosts, const Dimension& dimension) {
-  std::string_view comm = profile.strings[sample.comm];
-  std::string_view cgroup = profile.strings[sample.cgroup];
+  const Owner& owner = profile.owner(sample);
+  std::string_view comm = profile.strings[owner.comm];
+  std::string_view cgroup = profile.strings[owner.cgroup];
   switch (dimension.kind) {
     case Kind::kThread:
-      return fmt::format("{} ({}){}", comm, sample.tid, hosts.suffix(hosts.of(sample)));
+      return fmt::format("{} ({}){}", comm, owner.tid, hosts.suffix(hosts.of(owner)));
     case Kind::kComm:
       return std::string(comm);
     case Kind::kLabel:
-      return label_text(profile, sample.label_set, dimension.label);
+      return label_text(profile, owner.label_set, dimension.label);
     case Kind::kCgroup:
       return std::string(cgroup);
     case Kind::kContainer:
       return std::string(container_id(cgroup));
     case Kind::kGoroutine:
-      return sample.goid == 0 ? std::string() : std::to_string(sample.goid);
+      return owner.goid == 0 ? std::string() : std::to_string(owner.goid);
     case Kind::kCpu:
       return fmt::format("CPU {:>5}", sample.cpu);
     case Kind::kTime:  // aligned, so that it is in order by name
       return fmt::format("{:12.3f} s",
                          static_cast<double>(sample.step * profile.time_step) / 1e9);
     case Kind::kHost:
-      return std::string(hosts.name(hosts.of(sample)));
+      return std::string(hosts.name(hosts.of(owner)));
     case Kind::kRecording:
-      return sample.recording < profile.recordings.size()
-                 ? profile.recordings[sample.recording].name
+      return owner.recording < profile.recordings.size()
+                 ? profile.recordings[owner.recording].name
                  : std::string();
     case Kind::kState:
-      return std::string(profile.strings[sample.state]);
+      return std::string(profile.strings[owner.state]);
     case Kind::kWaker:
-      return std::string(profile.strings[sample.waker]);
+      return std::string(profile.strings[owner.waker]);
     default:
       return {};
   }
 }
 
 // All that the text is made of. Of a million samples there are a few hundred of them.
-std::array<uint64_t, 3> identity_of(const SampleCount& sample, const Hosts& hosts, Kind kind) {
+std::array<uint64_t, 3> identity_of(const Profile& profile, const SampleCount& sample,
+                                    const Hosts& hosts, Kind kind) {
+  const Owner& owner = profile.owner(sample);
   switch (kind) {
     case Kind::kThread:
-      return {static_cast<uint64_t>(sample.comm), sample.tid, hosts.of(sample)};
+      return {static_cast<uint64_t>(owner.comm), owner.tid, hosts.of(owner)};
     case Kind::kComm:
-      return {static_cast<uint64_t>(sample.comm)};
+      return {static_cast<uint64_t>(owner.comm)};
     case Kind::kLabel:
-      return {sample.label_set};
+      return {owner.label_set};
     case Kind::kCgroup:
     case Kind::kContainer:
-      return {static_cast<uint64_t>(sample.cgroup)};
+      return {static_cast<uint64_t>(owner.cgroup)};
     case Kind::kGoroutine:
-      return {sample.goid};
+      return {owner.goid};
     case Kind::kCpu:
       return {sample.cpu};
     case Kind::kTime:
       return {sample.step};
     case Kind::kHost:
     case Kind::kRecording:
-      return {sample.recording};
+      return {owner.recording};
     case Kind::kState:
-      return {static_cast<uint64_t>(sample.state)};
+      return {static_cast<uint64_t>(owner.state)};
     case Kind::kWaker:
-      return {static_cast<uint64_t>(sample.waker)};
+      return {static_cast<uint64_t>(owner.waker)};
     default:
       return {};
   }
@@ -343,7 +346,7 @@ SampleKeys process_keys(const Profile& profile, std::span<const SampleCount> sam
                                        hosts.suffix(process.host)))});
   }
   for (const SampleCount& sample : samples)
-    result.ids.push_back(keys[{hosts.of(sample), sample.pid}]);
+    result.ids.push_back(keys[{hosts.of(profile.owner(sample)), profile.owner(sample).pid}]);
   return result;
 }
 
@@ -471,7 +474,7 @@ SampleKeys sample_keys(const Profile& profile, std::span<const SampleCount> samp
   // may have the same one.
   tsl::robin_map<std::array<uint64_t, 3>, KeyId, BytesHash> seen;
   for (const SampleCount& sample : samples) {
-    auto identity = identity_of(sample, hosts, dimension.kind);
+    auto identity = identity_of(profile, sample, hosts, dimension.kind);
     auto slot = seen.find(identity);
     if (slot == seen.end())
       slot = seen.try_emplace(identity, key_of(sample)).first;
@@ -490,7 +493,7 @@ SampleKeys program_keys(const Profile& profile, std::span<const SampleCount> sam
     result.keys.push_back({.text = printable(profile.strings[program.comm])});
   }
   for (const SampleCount& sample : samples)
-    result.ids.push_back(keys[{hosts.of(sample), sample.pid}]);
+    result.ids.push_back(keys[{hosts.of(profile.owner(sample)), profile.owner(sample).pid}]);
   return result;
 }
 
@@ -605,8 +608,10 @@ std::vector<ProfiledProcess> find_processes(const Profile& profile,
                                             std::span<const SampleCount> samples,
                                             const Hosts& hosts) {
   std::map<std::tuple<uint32_t, uint32_t, StringId>, uint64_t> amounts;
-  for (const SampleCount& sample : samples)
-    amounts[{hosts.of(sample), sample.pid, sample.process_name()}] += profile.amount(sample);
+  for (const SampleCount& sample : samples) {
+    const Owner& owner = profile.owner(sample);
+    amounts[{hosts.of(owner), owner.pid, owner.process_name()}] += profile.amount(sample);
+  }
 
   std::vector<ProfiledProcess> processes;
   uint64_t most = 0;

@@ -174,7 +174,7 @@ class Hosts {
 public:
   explicit Hosts(const Profile& profile);
 
-  uint32_t of(const SampleCount& sample) const { return of_recording(sample.recording); }
+  uint32_t of(const Owner& owner) const { return of_recording(owner.recording); }
   uint32_t of_recording(uint32_t recording) const {
     return recording < numbers_.size() ? numbers_[recording] : 0;
   }

@@ -251,7 +251,7 @@ void select(Profile& profile, const Selection& selection) {
   // Notes need the amounts of the whole recording after most samples are gone.
   profile.recorded_amounts.assign(profile.info.events.size(), 0);
   for (const SampleCount& sample : profile.samples)
-    profile.recorded_amounts[sample.event] += profile.amount(sample);
+    profile.recorded_amounts[profile.owner(sample).event] += profile.amount(sample);
   // find_own() must see the stacks before frames are taken out of them.
   if (selection.is_mine)
     profile.own_code = selection.mine.empty() ? own_code_text(profile, find_own(profile))

@@ -108,8 +108,8 @@ Profile timed_profile() {
       {{profile.strings.intern("handler"), profile.strings.intern("/api")}});
   profile.label_sets.push_back(
       {{profile.strings.intern("user"), profile.strings.intern("bob")}});
-  profile.samples[0].label_set = 1;
-  profile.samples[1].label_set = 2;
+  profile.change_owner(profile.samples[0], [&](Owner& owner) { owner.label_set = 1; });
+  profile.change_owner(profile.samples[1], [&](Owner& owner) { owner.label_set = 2; });
   return profile;
 }
 
@@ -136,7 +136,7 @@ Profile two_event_profile() {
   profile.info.events.push_back({"page-faults", 100, 0});
   for (size_t i = 0, count = profile.samples.size(); i < count; i++) {
     profile.samples.push_back(profile.samples[i]);
-    profile.samples.back().event = 1;
+    profile.change_owner(profile.samples.back(), [&](Owner& owner) { owner.event = 1; });
     profile.samples.back().weight = 7;
   }
   return profile;
@@ -552,7 +552,8 @@ TEST_CASE("browser: the tree begins with programs, if there are several") {
   person.type("P");
   CHECK(person.at_cursor() == "main.main");
   Profile one = timed_profile();
-  std::erase_if(one.samples, [](const SampleCount& sample) { return sample.pid != 42; });
+  std::erase_if(one.samples,
+                [&](const SampleCount& sample) { return one.owner(sample).pid != 42; });
   Person alone(std::move(one), {120, 24});
   CHECK(!alone.shows("program"));
   alone.type("P2");

@@ -1,6 +1,7 @@
 // Writes pages for tests: the message Page of page.proto from stacks, with an encoder of its own.
 "use strict";
 
+const {execFileSync} = require("child_process");
 const fs = require("fs");
 const path = require("path");
 const zlib = require("zlib");
@@ -229,9 +230,11 @@ function pack(bytes) {
 
 // Loads the named functions from those of the viewer's files that need no browser.
 function load(...names) {
+  const schema = execFileSync(path.join(kViewer, "../page_schema.py"), ["script",
+    path.join(kViewer, "../page.proto"), path.join(kViewer, "../../profile/profile.h")], {encoding: "utf8"});
   const files = ["unpack.js", "wire.js", "model.js", "look.js", "state.js", "export.js"].map((file) =>
     fs.readFileSync(path.join(kViewer, file), "utf8"));
-  return new Function(`"use strict";\n${files.join("\n")}\nreturn {${names.join(", ")}};`)();
+  return new Function(`"use strict";\n${schema}${files.join("\n")}\nreturn {${names.join(", ")}};`)();
 }
 
 module.exports = {encodeMessage, encodePprof, pack, load};

@@ -32,7 +32,9 @@ public:
     profile.stack_locations.insert(profile.stack_locations.end(), stack.begin(), stack.end());
     profile.stack_begin.push_back(static_cast<uint32_t>(profile.stack_locations.size()));
     auto id = static_cast<StackId>(profile.stack_begin.size() - 2);
-    profile.samples.push_back({id, pid, tid, profile.strings.intern(comm), count});
+    OwnerId owner =
+        profile.owners.intern({.pid = pid, .tid = tid, .comm = profile.strings.intern(comm)});
+    profile.samples.push_back({id, owner, count});
   }
 
   ProfileImage image(ProfileImage::Kind kind, std::string path) {

@@ -274,7 +274,7 @@ TEST_CASE("pprof reader: each sample type is an event, the default first") {
   CHECK(last->info.events[2].name == "samples");
   CHECK_FALSE(last->info.has_counts);
   REQUIRE(last->samples.size() == 4);
-  CHECK(last->samples[0].event == 2);
+  CHECK(last->owner(last->samples[0]).event == 2);
   CHECK(last->amount(last->samples[0]) == 7);
   CHECK(last->amount(last->samples[2]) == 9);
   CHECK(last->amount(last->samples[3]) == 1);

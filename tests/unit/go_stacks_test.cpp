@@ -38,7 +38,7 @@ struct StackBuilder {
     profile.stack_locations.insert(profile.stack_locations.end(), stack.begin(), stack.end());
     profile.stack_begin.push_back(static_cast<uint32_t>(profile.stack_locations.size()));
     auto id = static_cast<StackId>(profile.stack_begin.size() - 2);
-    profile.samples.push_back({id, 1, tid, {}, count});
+    profile.samples.push_back({id, profile.owners.intern({.pid = 1, .tid = tid}), count});
   }
 };
 
@@ -167,7 +167,9 @@ TEST_CASE(
           make.profile.locations.back().mapping = kKernelMapping;
       }
     make.sample(ids);
-    make.profile.samples[0].state = make.profile.strings.intern(state);
+    make.profile.change_owner(make.profile.samples[0], [&](Owner& owner) {
+      owner.state = make.profile.strings.intern(state);
+    });
     hide_scheduler(make.profile);
     return stack_text(make.profile, make.profile.samples[0]);
   };
@@ -203,14 +205,16 @@ TEST_CASE("stacks: waits of threads that Go's runtime keeps idle are told apart"
     for (std::string_view name : user)
       ids.push_back(make.add({{name, kNormal}}));
     make.sample(ids);
-    make.profile.samples.back().state = make.profile.strings.intern(state);
+    make.profile.change_owner(make.profile.samples.back(), [&](Owner& owner) {
+      owner.state = make.profile.strings.intern(state);
+    });
     make.profile.samples.back().weight = 1000;
   };
   auto state_of = [&](const List& user, std::string_view state) {
     StackBuilder make;
     make_wait(user, state, make);
     label_idle_threads(make.profile);
-    return std::string(make.profile.strings[make.profile.samples[0].state]);
+    return std::string(make.profile.strings[make.profile.owner(make.profile.samples[0]).state]);
   };
   const List stopped = {"runtime.futex", "runtime.mPark", "runtime.stopm", "runtime.schedule"};
   CHECK(state_of(stopped, "sleeping") == kIdleThread);
@@ -249,7 +253,8 @@ public:
       stack.push_back(known->second);
     }
     make.sample(stack, count);
-    make.profile.samples.back().pid = pid;
+    make.profile.change_owner(make.profile.samples.back(),
+                              [&](Owner& owner) { owner.pid = pid; });
   }
 
   // "f main 3".

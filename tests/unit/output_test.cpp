@@ -238,9 +238,12 @@ TEST_CASE("outputs: time that is not CPU time, by state and by who ended it") {
   profile.info.events[0] = {"off-cpu", 0, 10'000'000, "nanoseconds"};
   for (SampleCount& sample : profile.samples) {
     sample.weight = sample.count * 1'000'000'000;
-    sample.state = profile.strings.intern("sleeping");
+    profile.change_owner(
+        sample, [&](Owner& owner) { owner.state = profile.strings.intern("sleeping"); });
   }
-  profile.samples[0].waker = profile.strings.intern("nginx (7)");
+  profile.change_owner(profile.samples[0], [&](Owner& owner) {
+    owner.waker = profile.strings.intern("nginx (7)");
+  });
   profile.timelines.resize(1);
   std::string text = make_text(profile, {.top = 1});
   CHECK(text.starts_with("8 samples of off-cpu, one in 10 ms: 8.00 s of waiting in 2.50 s\n"));
@@ -277,7 +280,7 @@ TEST_CASE("outputs: whose threshold was raised, and to what, of waits") {
 TEST_CASE("outputs: of several events one is selected, with what was counted of it") {
   Profile profile = make_demo_profile();
   profile.info.events.push_back({"page-faults", 99, 0});
-  profile.samples[1].event = 1;
+  profile.change_owner(profile.samples[1], [&](Owner& owner) { owner.event = 1; });
   profile.samples[1].weight = 4000;
   profile.unwound.cut = 7;
   profile.unwound_by_event = {{.cut = 5}, {.cut = 2}};
@@ -290,9 +293,9 @@ TEST_CASE("outputs: of several events one is selected, with what was counted of 
   EventPart clock = select_event(profile, 0);
   CHECK(clock.events == std::vector<RecordedEvent>{{"cpu-clock", 100, 0}});
   CHECK(clock.samples.size() == 2);
-  CHECK(clock.unwound.cut == 5);
-  CHECK(clock.stats.samples == 100);
-  CHECK(clock.stats.lost_samples == 10);
+  CHECK(clock.counts.unwound.cut == 5);
+  CHECK(clock.counts.stats.samples == 100);
+  CHECK(clock.counts.stats.lost_samples == 10);
 
   EventPart part = select_event(profile, 1);
   exchange(part, profile);
@@ -386,16 +389,25 @@ TEST_CASE(
   CHECK(make_text(profile, {.is_verbose = true}).find(", guess 16.7 %") != std::string::npos);
 }
 
+namespace {
+
+void add_sample(Profile& profile, uint32_t pid, std::string_view comm) {
+  OwnerId owner =
+      profile.owners.intern({.pid = pid, .tid = pid, .comm = profile.strings.intern(comm)});
+  profile.samples.push_back({.stack = StackId{0}, .owner = owner, .count = 1});
+}
+
+}  // namespace
+
 TEST_CASE("text: of many processes five names are told, by --top 0 all of them") {
   Profile profile = make_demo_profile();
   for (uint32_t pid = 100; pid < 105; pid++)
-    profile.samples.push_back({StackId{0}, pid, pid, profile.strings.intern("sh"), 1});
+    add_sample(profile, pid, "sh");
   CHECK(make_text(profile, {})
             .find("\nprocesses  demo (42) 53.8 %, sh (5 processes) 38.5 %, a; b (7) 7.7 %\n") !=
         std::string::npos);
   for (uint32_t pid = 200; pid < 204; pid++)
-    profile.samples.push_back(
-        {StackId{0}, pid, pid, profile.strings.intern(std::to_string(pid)), 1});
+    add_sample(profile, pid, std::to_string(pid));
   CHECK(make_text(profile, {}).find(" 201 (201) 5.9 %, and 2 more\n") != std::string::npos);
   std::string all = make_text(profile, {.top = 0});
   CHECK(all.find(" sh (104) 5.9 %") != std::string::npos);
@@ -423,7 +435,7 @@ TEST_CASE("folded: outermost first, kernel frames marked, separators replaced") 
 TEST_CASE("folded: equal lines of different threads are one") {
   Profile profile = make_demo_profile();
   SampleCount other = profile.samples[0];
-  other.tid++;
+  profile.change_owner(other, [](Owner& owner) { owner.tid++; });
   profile.samples.push_back(other);
   CHECK(written_by(write_folded, profile).find("main.compute 10\n") != std::string::npos);
 }
@@ -432,7 +444,8 @@ TEST_CASE("folded: a user's name does not pass for the kernel's") {
   Profile profile = make_demo_profile();
   profile.functions[0].name = profile.strings.intern("evil_[k]");
   profile.functions[1].name = profile.strings.intern("evil_[j]");
-  profile.samples[0].comm = profile.strings.intern("init_[k]");
+  profile.change_owner(profile.samples[0],
+                       [&](Owner& owner) { owner.comm = profile.strings.intern("init_[k]"); });
   std::string text = written_by(write_folded, profile);
   CHECK(text.find("init_[k\\x5d;evil_[k\\x5d;evil_[j\\x5d;") != text.npos);
   CHECK(text.find(";write_[k] ") != text.npos);
@@ -480,7 +493,8 @@ TEST_CASE("folded: lines are sorted as text") {
   Profile profile = make_demo_profile();
   for (std::string_view comm : {"demo;", "demo!", "dem"}) {
     SampleCount other = profile.samples[0];
-    other.comm = profile.strings.intern(comm);
+    profile.change_owner(other,
+                         [&](Owner& owner) { owner.comm = profile.strings.intern(comm); });
     profile.samples.push_back(other);
   }
   for (size_t i = 0; i < 2; i++)

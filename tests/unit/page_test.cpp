@@ -58,12 +58,17 @@ std::string frames_text(const Profile& profile, LocationId id) {
 std::map<std::string, std::array<uint64_t, 3>> samples_of(const Profile& profile) {
   std::map<std::string, std::array<uint64_t, 3>> samples;
   for (const SampleCount& sample : profile.samples) {
-    std::string text =
-        fmt::format("{} {} {} {} {} {} {} {} {}", sample.event, sample.pid, sample.tid,
-                    profile.strings[sample.comm], profile.strings[sample.cgroup],
-                    profile.strings[sample.state], profile.strings[sample.waker], sample.step,
-                    sample.recording);
-    for (const ProfileLabel& label : profile.label_sets[sample.label_set])
+    const Owner& owner = profile.owner(sample);
+    std::string text = fmt::format("{}", sample.step);
+    // All fields of which the page has a column; label sets may have other numbers.
+    for_each_owner_field([&](const auto& field) {
+      auto value = static_cast<uint64_t>(owner.*field.member);
+      if (field.role == OwnerRole::kText)
+        text += fmt::format(" {}", profile.strings[StringId(value)]);
+      else if (field.role != OwnerRole::kLabelSet && field.name != "goid")
+        text += fmt::format(" {}", value);
+    });
+    for (const ProfileLabel& label : profile.label_sets[owner.label_set])
       text += fmt::format(" {}={}", profile.strings[label.key], profile.strings[label.value]);
     for (LocationId id : profile.stack(sample.stack))
       text += "\n  " + frames_text(profile, id);
@@ -138,20 +143,21 @@ private:
   void add_sample() {
     SampleCount sample;
     sample.stack = StackId{below(static_cast<uint32_t>(profile_.stack_count()))};
-    sample.pid = below(3);
-    sample.tid = below(5);
-    sample.comm = text("comm", 3);
-    sample.cgroup = text("/cgroup", 2);
-    sample.state = text("state", 2);
-    sample.waker = text("waker", 2);
-    sample.process = text("process", 3);
+    Owner owner;
+    for_each_owner_field([&](const auto& field) {
+      auto& member = owner.*field.member;
+      if constexpr (std::is_same_v<std::decay_t<decltype(member)>, StringId>)
+        member = text(field.name, 3);
+      else
+        member = below(3);
+    });
+    owner.event = below(2);
+    owner.label_set = below(6);
+    sample.owner = profile_.owners.intern(owner);
     sample.count = 1 + below(3);
-    sample.label_set = below(6);
-    sample.event = below(2);
-    sample.weight = sample.event == 0 ? 0 : below(1000);
-    sample.skipped = sample.event == 0 ? below(2) : 0;
+    sample.weight = owner.event == 0 ? 0 : below(1000);
+    sample.skipped = owner.event == 0 ? below(2) : 0;
     sample.step = below(100);
-    sample.recording = below(3);
     profile_.samples.push_back(sample);
   }
 
@@ -193,7 +199,7 @@ TEST_CASE("page: what idle threads waited is told as long as it is of all that t
   leave_out_idle_threads(read);  // of which it has none
   CHECK(read.idle_ns == 12'345);
   Filter filter;
-  filter.pids = {read.samples.front().pid};
+  filter.pids = {read.owner(read.samples.front()).pid};
   apply(filter, read);
   CHECK(read.samples.size() < profile.samples.size());
   CHECK(read.idle_ns == 0);
@@ -239,10 +245,18 @@ TEST_CASE("page: source texts are in it if they are given, and only then") {
 TEST_CASE("page: samples of which nothing is known are read back") {
   Profile profile = make_demo_profile();
   for (SampleCount& sample : profile.samples) {
-    sample.pid = sample.tid = 0;
-    sample.comm = {};
+    sample.owner = {};
   }
   CHECK(samples_of(read_back(profile)) == samples_of(profile));
+}
+
+TEST_CASE("page: each column of the owners is of one of their fields") {
+  for_each_column(page::Owners(), [](std::string_view name, const page::Column&) {
+    CAPTURE(name);
+    bool is_field = false;
+    for_each_owner_field([&](const auto& field) { is_field |= field.name == name; });
+    CHECK(is_field);
+  });
 }
 
 TEST_CASE("page: so is any other") {
@@ -267,10 +281,10 @@ TEST_CASE("page: a day at 19 Hz of 500 threads is read back") {
   for (uint32_t step = 0; step < kSteps; step++)
     for (uint32_t i = 0; i < kRate; i++) {
       auto tid = static_cast<uint32_t>(1 + random() % kThreads);
+      OwnerId owner = profile.owners.intern(
+          {.pid = 1, .tid = tid, .comm = profile.strings.intern(fmt::format("t{}", tid))});
       profile.samples.push_back({.stack = StackId(random() % profile.stack_count()),
-                                 .pid = 1,
-                                 .tid = tid,
-                                 .comm = profile.strings.intern(fmt::format("t{}", tid)),
+                                 .owner = owner,
                                  .count = 10,
                                  .step = step});
     }
@@ -483,7 +497,7 @@ Profile two_runs(uint64_t times, uint64_t frequency) {
     profile.recordings.push_back(
         {fmt::format("{}.raw", run), profile.info, begin, 2'500'000'000});
     for (SampleCount sample : profile.samples) {
-      sample.recording = run;
+      profile.change_owner(sample, [&](Owner& owner) { owner.recording = run; });
       sample.step = run * 120 + static_cast<uint32_t>(samples.size() % 5);
       sample.count *= times + run;
       samples.push_back(sample);

@@ -226,7 +226,9 @@ TEST_CASE("pprof: events that are counted, and the container of a sample") {
   profile.info.events[0].name = "instructions";
   profile.info.events[0].frequency = 0;
   profile.info.events[0].period = 1000;
-  profile.samples[0].cgroup = profile.strings.intern("/docker/" + std::string(64, 'c'));
+  profile.change_owner(profile.samples[0], [&](Owner& owner) {
+    owner.cgroup = profile.strings.intern("/docker/" + std::string(64, 'c'));
+  });
   std::string data = written_by(encode_pprof, profile);
   CHECK(messages(data, 1, {1, 2}) == Messages{"1=samples 2=count", "1=instructions 2=count"});
   std::vector<std::string> strings = string_table(data);
@@ -239,9 +241,14 @@ TEST_CASE("pprof: time that is not CPU time has the name of its event") {
   profile.info.events[0] = {"off-cpu", 0, 10'000'000, "nanoseconds"};
   profile.info.events.push_back({"cpu-clock", 100, 0});
   profile.samples[0].weight = 7'000'000'000;
-  profile.samples[0].state = profile.strings.intern("disk sleep");
-  profile.samples[0].waker = profile.strings.intern("nginx (7)");
-  profile.samples[0].process = profile.strings.intern("server");
+  profile.change_owner(profile.samples[0], [&](Owner& owner) {
+    owner.state = profile.strings.intern("disk sleep");
+  });
+  profile.change_owner(profile.samples[0], [&](Owner& owner) {
+    owner.waker = profile.strings.intern("nginx (7)");
+  });
+  profile.change_owner(profile.samples[0],
+                       [&](Owner& owner) { owner.process = profile.strings.intern("server"); });
   std::string data = written_by(encode_pprof, profile);
   CHECK(messages(data, 1, {1, 2}) ==
         Messages{"1=off-cpu 2=nanoseconds", "1=cpu 2=nanoseconds"});
@@ -255,9 +262,9 @@ TEST_CASE("pprof: of several events each is a sample type, 0 where a sample is o
   Profile profile = make_demo_profile();
   profile.info.events.push_back({"page-faults", 99, 0});
   profile.info.events.push_back({"task-clock", 100, 0});
-  profile.samples[1].event = 1;
+  profile.change_owner(profile.samples[1], [&](Owner& owner) { owner.event = 1; });
   profile.samples[1].weight = 4000;
-  profile.samples[2].event = 2;
+  profile.change_owner(profile.samples[2], [&](Owner& owner) { owner.event = 2; });
   std::string data = written_by(encode_pprof, profile);
   CHECK(messages(data, 1, {1, 2}) ==
         Messages{"1=cpu 2=nanoseconds", "1=page-faults 2=count", "1=task-clock 2=nanoseconds"});

@@ -312,10 +312,10 @@ TEST_CASE("replay: equal samples are counted, in whatever order they come") {
   CHECK(frames_of(profile, profile.samples[0].stack) == Frames{"b 0x1010"});
   CHECK(profile.samples[1].count == 2);
   CHECK(frames_of(profile, profile.samples[1].stack) == Frames{"a 0x1010"});
-  CHECK(profile.strings[profile.samples[1].comm] == "demo");
+  CHECK(profile.strings[profile.owner(profile.samples[1]).comm] == "demo");
   CHECK(frames_of(profile, profile.samples[2].stack) == Frames{" 0x1010"});
-  CHECK(profile.strings[profile.samples[2].comm] == ":2");
-  CHECK(profile.strings[profile.samples[2].process] == ":2");
+  CHECK(profile.strings[profile.owner(profile.samples[2]).comm] == ":2");
+  CHECK(profile.strings[profile.owner(profile.samples[2]).process] == ":2");
   CHECK(profile.total_count() == 6);
 }
 
@@ -331,9 +331,9 @@ TEST_CASE("replay: a process has its first thread's name, whichever has samples"
   }
   Profile profile = std::move(replay).finish().profile;
   REQUIRE(profile.samples.size() == 2);
-  CHECK(profile.strings[profile.samples[0].comm] == "worker-7");
-  CHECK(profile.strings[profile.samples[0].process] == "server");
-  CHECK(profile.strings[profile.samples[1].process] == "renamed");
+  CHECK(profile.strings[profile.owner(profile.samples[0]).comm] == "worker-7");
+  CHECK(profile.strings[profile.owner(profile.samples[0]).process] == "server");
+  CHECK(profile.strings[profile.owner(profile.samples[1]).process] == "renamed");
 }
 
 TEST_CASE("replay: a new mapping elsewhere makes no new location or mapping") {
@@ -496,10 +496,10 @@ TEST_CASE("replay: samples of different labels, or numbers of goroutines, are di
   REQUIRE(profile.label_sets[1].size() == 1);
   CHECK(profile.strings[profile.label_sets[1][0].key] == "name");
   CHECK(profile.strings[profile.label_sets[1][0].value] == "x");
-  CHECK(profile.samples[0].label_set == 0);
-  CHECK(profile.samples[1].label_set == 1);
+  CHECK(profile.owner(profile.samples[0]).label_set == 0);
+  CHECK(profile.owner(profile.samples[1]).label_set == 1);
   CHECK(profile.samples[1].count == 2);
-  CHECK(profile.samples[2].goid == 18);
+  CHECK(profile.owner(profile.samples[2]).goid == 18);
 }
 
 TEST_CASE("replay: samples of different events are different, and skip their own ticks") {
@@ -516,10 +516,10 @@ TEST_CASE("replay: samples of different events are different, and skip their own
 
   Profile profile = std::move(replay).finish().profile;
   REQUIRE(profile.samples.size() == 2);
-  CHECK(profile.samples[0].event == 0);
+  CHECK(profile.owner(profile.samples[0]).event == 0);
   CHECK(profile.samples[0].skipped == 0);
   CHECK(profile.amount(profile.samples[0]) == 30'000'000);
-  CHECK(profile.samples[1].event == 1);
+  CHECK(profile.owner(profile.samples[1]).event == 1);
   CHECK(profile.samples[1].skipped == 4);
   CHECK(profile.amount(profile.samples[1]) == 6);
 }
@@ -545,7 +545,7 @@ TEST_CASE("replay: a wait lies in each step of its time") {
   uint64_t count = 0;
   for (const SampleCount& of : profile.samples) {
     count += of.count;
-    if (profile.strings[of.state] == "sleeping")
+    if (profile.strings[profile.owner(of).state] == "sleeping")
       steps.emplace_back(of.step, of.weight);
   }
   CHECK(steps ==
@@ -578,7 +578,7 @@ TEST_CASE("replay: what a raised threshold made of a wait is of its end, and who
   Profile profile = std::move(replay).finish().profile;
   std::vector<std::pair<uint32_t, uint64_t>> steps;
   for (const SampleCount& of : profile.samples)
-    if (of.pid == 1)
+    if (profile.owner(of).pid == 1)
       steps.emplace_back(of.step, of.weight);
   std::ranges::sort(steps);
   CHECK(steps == std::vector<std::pair<uint32_t, uint64_t>>{

@@ -244,8 +244,10 @@ TEST_CASE("totals: a function with code of two files is one, shown where it is h
 TEST_CASE("processes: each has the name that it had in most of its samples, not its threads'") {
   Profile profile = make_demo_profile();
   for (SampleCount& sample : profile.samples)
-    if (sample.pid == 42)
-      sample.process = profile.strings.intern(sample.count > 2 ? "server" : "sh");
+    if (profile.owner(sample).pid == 42)
+      profile.change_owner(sample, [&](Owner& owner) {
+        owner.process = profile.strings.intern(sample.count > 2 ? "server" : "sh");
+      });
   auto processes = find_processes(profile, profile.samples, Hosts(profile));
   REQUIRE(processes.size() == 2);
   CHECK(profile.strings[processes[0].comm] == "server");
@@ -446,13 +448,13 @@ TEST_CASE("select: equal samples of two recordings stay two") {
   Profile profile = make_demo_profile();
   std::vector<SampleCount> others = profile.samples;
   for (SampleCount& sample : others)
-    sample.recording = 1;
+    profile.change_owner(sample, [](Owner& owner) { owner.recording = 1; });
   profile.samples.insert(profile.samples.end(), others.begin(), others.end());
   select(profile, {.has_inlines = false});
   uint64_t first = 0;
   uint64_t second = 0;
   for (const SampleCount& sample : profile.samples)
-    (sample.recording == 0 ? first : second) += sample.count;
+    (profile.owner(sample).recording == 0 ? first : second) += sample.count;
   CHECK(first == second);
   CHECK(first > 0);
 }
@@ -460,7 +462,7 @@ TEST_CASE("select: equal samples of two recordings stay two") {
 TEST_CASE("call tree: a hundred thousand calls deep") {
   Profile profile = make_demo_profile();
   profile.add_stack(std::vector(100'000, LocationId{6}));
-  profile.samples = {{StackId{3}, 1, 1, StringId{}, 1}};
+  profile.samples = {{.stack = StackId{3}, .count = 1}};
   CallTree tree = tree_of(profile);
   CHECK(tree.nodes.size() == 100'001);
   CHECK(tree.nodes.back().depth == 100'000);
@@ -614,7 +616,7 @@ TEST_CASE("sample keys: of whom samples are") {
   Profile profile = make_demo_profile();
   profile.label_sets.push_back(
       {{profile.strings.intern("tenant"), profile.strings.intern("t1")}});
-  profile.samples[0].label_set = 1;
+  profile.change_owner(profile.samples[0], [&](Owner& owner) { owner.label_set = 1; });
   auto texts = [&](const Dimension& dimension) {
     SampleKeys keys = sample_keys(profile, profile.samples, dimension);
     std::string text;
@@ -631,7 +633,9 @@ TEST_CASE("sample keys: of whom samples are") {
 
 TEST_CASE("sample keys: processes of one name are one program") {
   Profile profile = make_demo_profile();
-  profile.samples.push_back({StackId{0}, 100, 100, profile.samples[0].comm, 4});
+  SampleCount other = {.stack = StackId{0}, .owner = profile.samples[0].owner, .count = 4};
+  profile.change_owner(other, [](Owner& owner) { owner.pid = owner.tid = 100; });
+  profile.samples.push_back(other);
   SampleKeys keys = program_keys(profile, profile.samples);
   REQUIRE(keys.keys.size() == 2);
   CHECK(keys.keys[0].text == "demo");
@@ -641,7 +645,7 @@ TEST_CASE("sample keys: processes of one name are one program") {
 
 TEST_CASE("sample keys: by program, as rows and as a tree of them") {
   Profile profile = make_demo_profile();
-  profile.samples[1].pid = 43;
+  profile.change_owner(profile.samples[1], [&](Owner& owner) { owner.pid = 43; });
   auto program = *parse_dimension("program");
   SampleKeys keys = sample_keys(profile, profile.samples, program);
   REQUIRE(keys.keys.size() == 2);

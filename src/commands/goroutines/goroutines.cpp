@@ -488,13 +488,14 @@ public:
     SampleCount sample;
     sample.stack = StackId{static_cast<uint32_t>(profile_.stack_count())};
     profile_.add_stack(stack);
-    sample.pid = pid_;
-    sample.tid = goroutine.thread;
-    sample.comm = comm_;
+    sample.owner =
+        profile_.owners.intern({.goid = goroutine.number,
+                                .pid = pid_,
+                                .tid = goroutine.thread,
+                                .comm = comm_,
+                                .label_set = label_set(goroutine),
+                                .state = profile_.strings.intern(named_.state(goroutine))});
     sample.count = 1;
-    sample.goid = goroutine.number;
-    sample.label_set = label_set(goroutine);
-    sample.state = profile_.strings.intern(named_.state(goroutine));
     profile_.samples.push_back(sample);
   }
 

@@ -77,7 +77,7 @@ void HeapGrowth::add_look(const Profile& profile, uint64_t time, uint64_t collec
   collections_.push_back(collections);
   totals_.push_back(0);
   for (const SampleCount& sample : profile.samples) {
-    if (sample.event != 0)
+    if (profile.owner(sample).event != 0)
       continue;
     Stack stack;
     for (LocationId location : profile.stack(sample.stack))

@@ -151,7 +151,7 @@ int tell_rest(const GoroutineSource& source, bool is_torn, std::string_view what
 std::string header_of(const Profile& profile, const HeapView& view) {
   std::map<std::string_view, uint64_t> totals;
   for (const SampleCount& sample : profile.samples)
-    totals[profile.info.events[sample.event].name] += sample.weight;
+    totals[profile.info.events[profile.owner(sample).event].name] += sample.weight;
   std::string time;
   if (profile.info.events.size() > 1)
     time = fmt::format(", {:.2f} s together", static_cast<double>(totals["delay"]) / 1e9);

@@ -216,13 +216,14 @@ private:
     HeapAmount in_use = scaled_up(bucket.allocated - bucket.freed, bucket.size, heap_.rate);
     SampleCount sample;
     sample.stack = stacks_.stack_of(bucket.stack);
-    sample.label_set = label_set_of(bucket.size);
+    Owner owner = {.label_set = label_set_of(bucket.size)};
     sample.count = 1;
     for (uint32_t i = 0; i < 4; i++) {
       bool is_allocated = view_.is_allocated != (i / 2 != 0);
       bool is_objects = view_.has_objects != (i % 2 != 0);
       const HeapAmount& amount = is_allocated ? allocated : in_use;
-      sample.event = i;
+      owner.event = i;
+      sample.owner = profile_.owners.intern(owner);
       sample.weight = is_objects ? amount.objects : amount.bytes;
       if (sample.weight > 0)
         profile_.samples.push_back(sample);
@@ -306,10 +307,10 @@ Profile profile_of(const ContentionProfile& waits, const HeapView& view, const G
     SampleCount sample;
     sample.stack = stacks.stack_of(bucket.stack);
     sample.count = 1;
-    sample.event = is_by_time ? 1 : 0;
+    sample.owner = profile.owners.intern({.event = is_by_time ? 1U : 0U});
     sample.weight = bucket.count;
     profile.samples.push_back(sample);
-    sample.event = is_by_time ? 0 : 1;
+    sample.owner = profile.owners.intern({.event = is_by_time ? 0U : 1U});
     sample.weight = static_cast<uint64_t>(static_cast<double>(bucket.ticks) * per_tick);
     if (has_time && sample.weight > 0)
       profile.samples.push_back(sample);

@@ -562,7 +562,7 @@ class Page {
   sideTexts(after, both) {
     const {viewer, profile: {origin}} = this, event = viewer.event();
     const sides = [both - after, after];
-    if (origin.per !== "share")
+    if (origin.comparedPer !== "share")
       return sides.map((amount) => formatAmount(amount, event));
     const all = viewer.all() / 2;  // before is scaled to as much as after
     return sides.map((amount) => formatShare(amount, all));
@@ -585,7 +585,7 @@ class Page {
     }
     facts.push(["", "", "before → after, " + {share: "as shares of each",
       second: "before for as many seconds as after",
-      run: "before for as many runs as after"}[this.profile.origin.per]]);
+      run: "before for as many runs as after"}[this.profile.origin.comparedPer]]);
     if (chosen.key < 0)
       facts.push(["", "", "boxes are as wide as both together"]);
     return facts;

@@ -264,21 +264,21 @@ function openAbout({profile: {origin, events, recordings, notes}, viewer}) {
   const list = (entries) => make("dl", {}, ...entries.filter(([, text]) => text)
       .flatMap(([title, text]) => [make("dt", {textContent: title}), foreign(String(text), "dd")]));
   const content = [list([
-    ["command", origin.command], ["selection", origin.selection], ["host", origin.host],
-    ["kernel", `${origin.kernel} ${origin.machine}`.trim()], ["CPUs", origin.cpus || ""],
-    ["recorded", origin.start ? dateText(origin.start) : ""],
-    ["duration", origin.duration ? formatTime(origin.duration) : ""],
+    ["command", origin.commandLine], ["selection", origin.selection], ["host", origin.host],
+    ["kernel", `${origin.kernelRelease} ${origin.machine}`.trim()], ["CPUs", origin.cpuCount || ""],
+    ["recorded", origin.startRealtimeNs ? dateText(origin.startRealtimeNs) : ""],
+    ["duration", origin.durationNs ? formatTime(origin.durationNs) : ""],
     ["scope", origin.isSystemWide ? "all processes" : ""],
     ["code", [origin.hasUser && "user", origin.hasKernel && "kernel"].filter(Boolean).join(", ")],
     ["sampler", origin.sampler],
-    ["time step", origin.timeStep ? formatTime(origin.timeStep) : ""],
-    ["gosym", origin.version],
+    ["time step", origin.timeStepNs ? formatTime(origin.timeStepNs) : ""],
+    ["gosym", origin.gosymVersion],
   ])];
   for (const event of events)
     content.push(make("h3", {textContent: clipped(event.name || "samples")}), list([
       ["rate", event.frequency ? `${formatCount(event.frequency)} samples a second`
                                : event.period ? `a sample each ${formatCount(event.period)} events` : ""],
-      ["lost", event.lost ? `${formatCount(event.lost)} samples` : ""],
+      ["lost", event.lostSamples ? `${formatCount(event.lostSamples)} samples` : ""],
       ["repaired", event.repaired && `${formatCount(event.repaired)} stacks got a missing caller back`],
       ["truncated", event.cut && `${formatCount(event.cut)} stacks are incomplete: totals are lower bounds`],
       ["unknown end", event.unknown &&
@@ -289,8 +289,8 @@ function openAbout({profile: {origin, events, recordings, notes}, viewer}) {
     ]));
   if (recordings.length > 1)
     content.push(make("h3", {textContent: "Recordings"}), list(recordings.map((each) =>
-      [each.name, [each.host, each.start && dateText(each.start),
-        each.duration && formatTime(each.duration)].filter(Boolean).join(", ")])));
+      [each.name, [each.host, each.startRealtimeNs && dateText(each.startRealtimeNs),
+        each.durationNs && formatTime(each.durationNs)].filter(Boolean).join(", ")])));
   if (notes.length)
     content.push(make("h3", {textContent: "Notes"}), list(notes.map(({title, text}) => [title, text])));
   const {self} = viewer.totals(), unnamed = [];

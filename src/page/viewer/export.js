@@ -109,8 +109,8 @@ class PprofMaker {
     if (unit > 1)
       out.number(12, unit);
     out.number(14, type[0][1]);
-    out.number(9, origin.start);
-    out.number(10, origin.duration);
+    out.number(9, origin.startRealtimeNs);
+    out.number(10, origin.durationNs);
     const stacks = this.stacks();
     for (let i = 0; i < samples.count; i++)
       if (amounts[i] > 0)

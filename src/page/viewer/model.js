@@ -1,27 +1,6 @@
 // The profile as typed arrays, and what is computed from it: keys of frames, call trees, amounts for
 // a selection, totals, callers and callees, cells of the heat map. Knows nothing of the page.
 
-// Unnamed of profile.h, and whether the reason lies in the file.
-const kUnnamedWords = ["not symbolized", "no mapping", "anonymous", "anonymous", "vdso",
-  "unidentified", "deleted", "missing", "changed", "stripped", "no symbol", "kernel", "left out",
-  "running, called from C"];
-const kUnnamedReasons = ["it was not looked up", "nothing was mapped there, as far as is known",
-  "the code was made at run time, and no file holds it",
-  "the code was made at run time, and the process's perf map leaves it out",
-  "it is code that the kernel maps into each process", "the recorder could not open the file",
-  "the file was deleted or replaced while it was running", "the file cannot be opened now",
-  "the file is not the one that was running", "the file has no symbol table",
-  "the file has symbols, but none for this address",
-  "the recording has no symbols of the kernel", "frames of the middle of the stack are left out",
-  "it is a goroutine that C code entered, which has no stack to be read while it runs"];
-const kFirstOfFile = 5, kLastOfFile = 10, kLeftOut = 12, kCallFromC = 13;
-
-// FrameSource of profile.h.
-const kSources = ["pclntab", "pclntab, derived text base", "dwarf", "symtab", "gnu_debugdata",
-  "dynsym", "plt", "label, guess", "call frames, no name", "kallsyms", "BPF program", "vdso",
-  "perf map", "the profile", "the profile", "gsym", "gsym"];
-const kCallFrames = 8, kPerfMap = 12, kGiven = 13, kGoSources = [0, 1, 14, 16];
-
 const kKernelModule = 1, kVdsoModule = 2, kMemoryModule = 3;
 
 const baseName = (path) => path.slice(path.lastIndexOf("/") + 1);
@@ -122,13 +101,13 @@ const kMaxSamples = 1 << 26;
 // Makes the profile of a message Page, as readPage() gives it.
 function makeProfile(page) {
   const texts = page.texts;
-  const all = (...names) => Object.fromEntries(names.map((name) => [name, texts.length]));
+  const textsOf = (table) =>
+    Object.fromEntries(kTextColumns[table].split(" ").map((name) => [name, texts.length]));
   for (const module of page.modules)
     requireThat(module.path < texts.length, "a module has no path");
-  const functions = checkedTable(page.functions, "functions",
-      all("name", "systemName", "file", "package", "declared"));
+  const functions = checkedTable(page.functions, "functions", textsOf("functions"));
   const frames = checkedTable(page.frames, "frames", {
-    ...all("text", "category"), function: functions.size + 1, module: page.modules.length + 1,
+    ...textsOf("frames"), function: functions.size + 1, module: page.modules.length + 1,
     source: kSources.length, unnamed: kUnnamedWords.length,
   });
   if (page.events.length === 0)
@@ -136,11 +115,11 @@ function makeProfile(page) {
   for (const event of page.events)
     event.isWeighted ||= event.unitNs === 0 && event.period === 0;
   const owners = checkedTable(page.owners, "owners", {
-    ...all("comm", "cgroup", "state", "waker", "process"), event: page.events.length,
+    ...textsOf("owners"), event: page.events.length,
     labelSet: page.labelSets.length + 1, recording: Math.max(1, page.recordings.length),
   }, 1);
   for (const set of page.labelSets)
-    checkedTable(set, "labels", all("key", "value"));
+    checkedTable(set, "labels", textsOf("labelSets"));
   const {up, added, samples: counts} = checkedTable({up: page.tree.up, added: page.tree.added,
     samples: page.tree.samples}, "tree", {});
   const tree = readTree({up, added, next: page.tree.next, first: page.tree.first}, frames.size);
@@ -157,7 +136,7 @@ function makeProfile(page) {
     origin: page.origin, events: page.events, recordings: page.recordings, notes: page.notes,
     sides: page.sides, sources: new Map(page.sources.map(({file, text}) => [texts[file], text])),
     texts, modules: page.modules, functions, frames, owners, labelSets: page.labelSets,
-    tree, stepNs: page.origin.timeStep, isCompared,
+    tree, stepNs: page.origin.timeStepNs, isCompared,
     samples: readSamples(columns, page.tree.rootSamples, counts, tree, owners, page.events,
       isCompared ? scaleBefore : 1),
   };
@@ -166,8 +145,7 @@ function makeProfile(page) {
 // Name of the event of a dump of goroutines, as in recording.h.
 const kGoroutineEvent = "goroutine";
 
-const emptyEvent = {name: "", frequency: 0, period: 0, unitNs: 0, unitEvents: 1, lost: 0,
-  repaired: 0, cut: 0, unknown: 0, deep: 0, bridged: 0, isWeighted: 0, amount: "", unit: ""};
+const emptyEvent = {...emptyMessage(kEvent), unitEvents: 1};
 
 // ---- Frames
 
@@ -193,7 +171,7 @@ function unnamedText(profile, frame) {
   if (frames.text[frame])
     return texts[frames.text[frame]];
   const isFile = module > 0 && profile.modules[module - 1].kind === 0;
-  const isAboutFile = reason >= kFirstOfFile && reason <= kLastOfFile && isFile;
+  const isAboutFile = kReasonsOfFile.includes(reason) && isFile;
   if (module > 0 && profile.modules[module - 1].kind === kKernelModule)
     return "[kernel]";
   return `[${kUnnamedWords[reason]}${isAboutFile ? " " + moduleText(profile, module) : ""}]`;

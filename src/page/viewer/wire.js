@@ -1,71 +1,10 @@
 // Reads the profile that the page holds, unpacked: a protobuf message, as page.proto says. All bytes
 // may be damaged: whatever does not fit is an Error with words for people.
 
-// Fields by number: [name, type]. "number" is a varint, "fixed" a fixed64, "text" UTF-8, "bytes"
-// raw; "numbers" and "large" (64 bits, as doubles) are packed columns; a schema is a message, and a
-// list of one schema is a repeated message.
-const kSchema = (() => {
-  const origin = {
-    1: ["version", "text"], 2: ["host", "text"], 3: ["kernel", "text"], 4: ["machine", "text"],
-    5: ["command", "text"], 6: ["selection", "text"], 7: ["cpus", "number"],
-    8: ["start", "fixed"], 9: ["duration", "number"], 10: ["timeStep", "number"],
-    11: ["sampler", "text"], 12: ["hasUser", "number"], 13: ["hasKernel", "number"],
-    14: ["isSystemWide", "number"], 15: ["lostEvents", "number"], 17: ["lacksCounts", "number"],
-    18: ["per", "text"],
-    19: ["scaleBefore", "number"],
-  };
-  const event = {
-    1: ["name", "text"], 2: ["frequency", "number"], 3: ["period", "number"],
-    4: ["unitNs", "number"], 5: ["unitEvents", "number"], 6: ["lost", "number"],
-    7: ["repaired", "number"], 8: ["cut", "number"], 9: ["unknown", "number"],
-    10: ["deep", "number"], 11: ["bridged", "number"],
-    12: ["recorded", "number"], 13: ["skipped", "number"], 14: ["throttledNs", "number"],
-    15: ["lostNs", "number"], 17: ["isWeighted", "number"], 18: ["amount", "text"],
-    19: ["unit", "text"],
-  };
-  const recording = {
-    1: ["name", "text"], 2: ["host", "text"], 3: ["start", "fixed"], 4: ["duration", "number"],
-    5: ["command", "text"],
-  };
-  const side = {1: ["origin", origin], 2: ["event", event], 3: ["recordings", "number"]};
-  const texts = {1: ["shared", "numbers"], 2: ["rest", "numbers"], 3: ["bytes", "bytes"]};
-  const module = {
-    1: ["path", "number"], 2: ["kind", "number"], 3: ["gnuBuildId", "bytes"],
-    4: ["goBuildId", "bytes"], 5: ["debugPackage", "text"], 7: ["isExecutable", "number"],
-  };
-  const functions = {
-    1: ["name", "numbers"], 2: ["systemName", "numbers"], 3: ["file", "numbers"],
-    4: ["startLine", "numbers"], 5: ["package", "numbers"], 6: ["declared", "numbers"],
-  };
-  const frames = {
-    1: ["function", "numbers"], 2: ["line", "numbers"], 3: ["module", "numbers"],
-    4: ["source", "numbers"], 5: ["kind", "numbers"], 6: ["isInlined", "numbers"],
-    7: ["unnamed", "numbers"], 8: ["text", "numbers"], 9: ["leftOut", "numbers"],
-    10: ["category", "numbers"], 11: ["categoryKind", "numbers"],
-    12: ["isOwn", "numbers"],
-  };
-  const tree = {
-    1: ["up", "numbers"], 2: ["added", "numbers"], 3: ["samples", "numbers"],
-    4: ["next", "numbers"], 5: ["first", "numbers"], 6: ["rootSamples", "number"],
-  };
-  const owners = {
-    1: ["event", "numbers"], 2: ["pid", "numbers"], 3: ["tid", "numbers"], 4: ["comm", "numbers"],
-    5: ["cgroup", "numbers"], 6: ["labelSet", "numbers"], 7: ["recording", "numbers"],
-    8: ["state", "numbers"], 9: ["waker", "numbers"], 10: ["process", "numbers"],
-  };
-  const samples = {
-    1: ["owner", "numbers"], 2: ["step", "numbers"], 3: ["count", "numbers"],
-    4: ["weight", "large"], 5: ["skipped", "large"],
-  };
-  return {
-    1: ["version", "number"], 2: ["origin", origin], 3: ["events", [event]],
-    4: ["recordings", [recording]], 5: ["texts", texts], 6: ["modules", [module]],
-    7: ["functions", functions], 8: ["frames", frames], 9: ["tree", tree], 10: ["owners", owners],
-    11: ["labelSets", [{1: ["key", "numbers"], 2: ["value", "numbers"]}]],
-    12: ["samples", samples], 13: ["notes", [{1: ["title", "text"], 2: ["text", "text"]}]],
-    14: ["sides", [side]], 15: ["sources", [{1: ["file", "number"], 2: ["text", "bytes"]}]],
-  };
-})();
+// A schema is a message: page_schema.py makes kPage and those in it of page.proto. Fields by number:
+// [name, type]. "number" is a varint, "fixed" a fixed64, "text" UTF-8, "bytes" raw; "numbers" and "large"
+// (64 bits, as doubles) are packed columns; a schema is a message, and a list of one schema is a repeated
+// message.
 
 const kNoColumn = new Uint32Array(0);
 const kUtf8 = new TextDecoder();
@@ -294,24 +233,33 @@ function asLastOf(column, same, first) {
     same[row] >= 0 ? values[same[row]] : first?.(row) ?? rowBefore(values, row));
 }
 
-function restoreColumns({functions, frames, tree, samples}) {
-  functions.file = asBefore(functions.file, functions.name.length);
-  for (const name of ["package", "declared"])
-    functions[name] = asLastOf(functions[name], rowsOfSame(functions.file));
-  frames.function = asNext(frames.function);
-  const same = rowsOfSame(frames.function);
-  frames.line = asLastOf(frames.line, same, (row) => functions.startLine[frames.function[row] - 1]);
-  for (const name of ["module", "source", "kind", "isInlined", "unnamed", "text", "leftOut",
-    "category", "categoryKind", "isOwn"])
-    frames[name] = asLastOf(frames[name], same);
-  tree.first = asNext(tree.first);
-  samples.owner = asBefore(samples.owner, samples.owner.length);
-  samples.step = asLastOf(samples.step, rowsOfSame(samples.owner));
+// Undoes differences, in the order of kCodings: columns come after those that they are told by. A coding is
+// "table.column.before", "table.column.next", or that of the last of a column, "samples.step.owner".
+function restoreColumns(page) {
+  const known = new Map();  // rowsOfSame() of a column
+  for (const coding of kCodings.split(" ")) {
+    const [table, column, by, firstTable, firstColumn] = coding.split(".");
+    const columns = page[table];
+    if (by === "next") {
+      columns[column] = asNext(columns[column]);
+    } else if (by === "before") {
+      columns[column] = asBefore(columns[column], Object.values(columns)[0].length);
+    } else {
+      const numbers = columns[by], place = `${table}.${by}`;
+      if (!known.has(place))
+        known.set(place, rowsOfSame(numbers));
+      // Of a column that is absent all are 0.
+      const others = page[firstTable], first = others?.[firstColumn];
+      const count = others && Object.values(others)[0].length;
+      columns[column] = asLastOf(columns[column], known.get(place), first && ((row) =>
+        numbers[row] > 0 && numbers[row] <= count ? first[numbers[row] - 1] ?? 0 : undefined));
+    }
+  }
 }
 
 // The message Page of its bytes, texts decoded; references are not yet checked.
 function readPage(bytes) {
-  const page = new WireReader(bytes, 0, bytes.length).message(kSchema);
+  const page = new WireReader(bytes, 0, bytes.length).message(kPage);
   if (page.version !== 1)
     throw new Error(`this page holds a profile of version ${page.version}, its viewer knows 1`);
   restoreColumns(page);
