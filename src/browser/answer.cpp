@@ -276,19 +276,10 @@ std::vector<std::string> words_of(const Query& query, uint64_t time_step) {
 
 std::vector<std::shared_ptr<const Profile>> by_event(Profile profile) {
   std::vector<std::shared_ptr<const Profile>> events;
-  for (uint32_t event = 0; event + 1 < profile.info.events.size(); event++) {
-    EventPart part = select_event(profile, event);
-    auto one = std::make_shared<Profile>(profile);
-    exchange(part, *one);
-    events.push_back(std::move(one));
-  }
-  // The last one needs no copy.
-  if (profile.info.events.size() > 1) {
-    EventPart part =
-        select_event(profile, static_cast<uint32_t>(profile.info.events.size() - 1));
-    exchange(part, profile);
-  }
-  events.push_back(std::make_shared<Profile>(std::move(profile)));
+  if (profile.info.events.size() == 1)
+    return {std::make_shared<Profile>(std::move(profile))};
+  for (uint32_t event = 0; event < profile.info.events.size(); event++)
+    events.push_back(std::make_shared<Profile>(of_event(profile, event)));
   return events;
 }
 

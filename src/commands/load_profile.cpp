@@ -306,9 +306,7 @@ void keep_event(const RecordedEvent& event, Profile& profile) {
     profile.samples.clear();
     return;
   }
-  EventPart part =
-      select_event(profile, static_cast<uint32_t>(found - profile.info.events.begin()));
-  exchange(part, profile);
+  profile = of_event(profile, static_cast<uint32_t>(found - profile.info.events.begin()));
 }
 
 // The steps of time that are wanted of a page.

@@ -239,6 +239,11 @@ bool may_not_be_read(const std::string& command) {
   return file && access(file->c_str(), R_OK) != 0;
 }
 
+// A CPU that works has cycles, by whatever period they are sampled.
+bool counts_cycles(const RecordedEvent& event) {
+  return measure_of(event.name, 0, event.unit) == Measure::kCpuTime;
+}
+
 std::string why_no_samples(const Recorder::Summary& summary, Stop stop,
                            const RecordingInfo& info, const RecordOptions& options) {
   // It takes a tenth of a second to make all ready. One that lived for longer was idle.
@@ -249,11 +254,11 @@ std::string why_no_samples(const Recorder::Summary& summary, Stop stop,
   bool is_of_command = !options.command.empty() && !options.has_stop_watch();
   if (is_of_command && may_not_be_read(options.command.front()))
     return "a program that its user may not read is sampled for root only, by BPF";
-  if (info.events.front().name == kWallEvent)
+  if (info.events.front().measure == Measure::kGoroutineTime)
     return "no goroutines were seen; does it run Go code?";
   std::vector<std::string> counted;
   for (const RecordedEvent& event : info.events)
-    if (!measures_cpu_time(event.name, 0))
+    if (!measures_cpu_time(event) && !counts_cycles(event))
       counted.push_back(event.name);
   if (counted.size() == info.events.size())
     return fmt::format("{} did not occur, or not often enough", joined(counted, " and "));

@@ -99,7 +99,7 @@ Result<uint64_t> parse_period(const std::string& text, bool is_clock,
 }
 
 bool is_clock(const EventType& event) {
-  return measures_cpu_time(event.name, 1);
+  return measure_of(event.name, 1, "") == Measure::kClock;
 }
 
 Result<> check_threshold(std::string_view text, uint64_t threshold) {

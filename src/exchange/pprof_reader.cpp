@@ -265,7 +265,7 @@ private:
 
   static bool has_ticks(const RecordedEvent& clock) {
     return clock.frequency != 0 && clock.frequency <= kNanosecondsPerSecond &&
-           measures_cpu_time(clock.name, clock.period);
+           measures_cpu_time(clock);
   }
 
   // "cpu-clock at 99 Hz", as event_text() has it.

@@ -49,13 +49,11 @@ std::string event_text(const RecordedEvent& event) {
 }
 
 std::string amount_text(const RecordedEvent& event) {
-  if (event.unit != kNanoseconds)
-    return measures_cpu_time(event) ? "CPU time" : event.name;
-  if (event.name == "cpu")
+  if (measures_cpu_time(event))
     return "CPU time";
-  if (event.name == kOffCpuEvent)
+  if (event.measure == Measure::kWaiting)
     return "waiting";
-  return event.name == kWallEvent ? "goroutine time" : event.name;
+  return event.measure == Measure::kGoroutineTime ? "goroutine time" : event.name;
 }
 
 CpuCounts of_event(CpuCounts counts, uint32_t event) {
@@ -103,10 +101,7 @@ double RecordingStats::skipped_percent() const {
 }
 
 std::optional<int64_t> unsampled_ns(const RecordingInfo& info, const RecordingStats& stats) {
-  auto is_clock = [](const RecordedEvent& event) {
-    return event.unit.empty() && (event.name == "cpu-clock" || event.name == "task-clock");
-  };
-  auto clock = std::ranges::find_if(info.events, is_clock);
+  auto clock = std::ranges::find(info.events, Measure::kClock, &RecordedEvent::measure);
   if (clock == info.events.end() || !info.has_user || !info.has_kernel || stats.charged_ns == 0)
     return std::nullopt;
   double samples = 0;

@@ -16,6 +16,43 @@
 
 namespace gosym {
 
+// What the amounts of an event are.
+enum class Measure : uint8_t {
+  kEvents,         // a number of what happened, or of bytes and the like
+  kSamples,        // the samples themselves, of a file that says no more
+  kGoroutines,     // each is counted once; other events have samples of what there was
+  kClock,          // CPU time, by ticks of a clock
+  kCpuTime,        // CPU time, counted in another way
+  kWaiting,        // the time that threads waited
+  kGoroutineTime,  // the time of goroutines, waiting included
+  kTime,           // any other time
+};
+
+inline constexpr std::string_view kNanoseconds = "nanoseconds";
+inline constexpr std::string_view kOffCpuEvent = "off-cpu";
+inline constexpr std::string_view kWallEvent = "wall";
+inline constexpr std::string_view kGoroutineEvent = "goroutine";  // of a dump
+
+// What an event measures, of which only this is known, as of those in files. It is the only place
+// that takes the name of an event for more than a name. Cycles stand for time if a frequency was
+// set and not a period.
+constexpr Measure measure_of(std::string_view name, uint64_t period, std::string_view unit) {
+  if (name == kGoroutineEvent)
+    return Measure::kGoroutines;
+  if (name == "samples")
+    return Measure::kSamples;
+  if (unit == kNanoseconds)
+    return name == "cpu"          ? Measure::kCpuTime
+           : name == kOffCpuEvent ? Measure::kWaiting
+           : name == kWallEvent   ? Measure::kGoroutineTime
+                                  : Measure::kTime;
+  if (!unit.empty())
+    return Measure::kEvents;
+  if (name == "cpu-clock" || name == "task-clock")
+    return Measure::kClock;
+  return name == "cycles" && period == 0 ? Measure::kCpuTime : Measure::kEvents;
+}
+
 // An event that was counted, a sample being taken now and then. Text may be empty, numbers 0,
 // if nothing is known.
 struct RecordedEvent {
@@ -25,27 +62,19 @@ struct RecordedEvent {
   // The unit of its samples' amounts: "nanoseconds", "bytes", "count", ... Empty: its name
   // says.
   std::string unit = {};
+  // Whoever makes an event may know it better.
+  Measure measure = measure_of(name, period, unit);
 
   bool operator==(const RecordedEvent&) const = default;
 };
 
-inline constexpr std::string_view kNanoseconds = "nanoseconds";
-inline constexpr std::string_view kOffCpuEvent = "off-cpu";
-inline constexpr std::string_view kWallEvent = "wall";
-inline constexpr std::string_view kGoroutineEvent = "goroutine";  // of a dump
-
-// True if samples stand for time that CPUs worked: those of the clocks do, and those of cycles
-// if a frequency was set and not a period.
-constexpr bool measures_cpu_time(std::string_view event, uint64_t period) {
-  return event == "cpu-clock" || event == "task-clock" || (event == "cycles" && period == 0);
-}
+// True if samples stand for time that CPUs worked.
 inline bool measures_cpu_time(const RecordedEvent& event) {
-  return event.unit.empty() ? measures_cpu_time(event.name, event.period)
-                            : event.unit == kNanoseconds && event.name == "cpu";
+  return event.measure == Measure::kClock || event.measure == Measure::kCpuTime;
 }
 // True if samples stand for time, that of CPUs or another one; else they stand for events.
 inline bool measures_time(const RecordedEvent& event) {
-  return event.unit == kNanoseconds || measures_cpu_time(event);
+  return event.measure >= Measure::kClock;
 }
 // True if samples stand for different amounts: if neither a fixed time nor a fixed number of
 // events lies between two of them.
@@ -54,11 +83,11 @@ inline bool is_weighted(const RecordedEvent& event) {
 }
 // True if samples are of intervals, each of which ends at the sample's time: see is_interval.
 inline bool has_intervals(const RecordedEvent& event) {
-  return event.name == kOffCpuEvent && event.unit == kNanoseconds && event.period != 0;
+  return event.measure == Measure::kWaiting && event.period != 0;
 }
 // Each of what there was is counted once; other events have samples of it.
 inline bool is_counted(const RecordedEvent& event) {
-  return event.name == kGoroutineEvent;
+  return event.measure == Measure::kGoroutines;
 }
 
 // The way and the place it was made. Text may be empty, numbers 0, if nothing is known.

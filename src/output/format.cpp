@@ -66,7 +66,7 @@ Readers readers_of(std::string_view format, const Profile& profile) {
   return format == "pprof" && has_kernel ? Readers::kOwner : Readers::kUmask;
 }
 
-void write_events(Profile& profile, const Format& format, const ViewOptions& view,
+void write_events(const Profile& profile, const Format& format, const ViewOptions& view,
                   const Write& write) {
   size_t count = profile.info.events.size();
   if (count == 1 || format.events == EventsWritten::kTogether)
@@ -74,10 +74,7 @@ void write_events(Profile& profile, const Format& format, const ViewOptions& vie
   for (uint32_t event = 0; event < count; event++) {
     if (event > 0)
       write("\n");
-    EventPart part = select_event(profile, event);
-    exchange(part, profile);
-    format.write(profile, view, write);
-    exchange(part, profile);
+    format.write(of_event(profile, event), view, write);
   }
 }
 

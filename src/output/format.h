@@ -37,8 +37,8 @@ const Format* find_format(std::string_view name);
 // recordings are.
 Readers readers_of(std::string_view format, const Profile& profile);
 
-// Writes a profile with all of its events, as the format takes them. It is as before then.
-void write_events(Profile& profile, const Format& format, const ViewOptions& view,
+// Writes a profile with all of its events, as the format takes them.
+void write_events(const Profile& profile, const Format& format, const ViewOptions& view,
                   const Write& write);
 
 }  // namespace gosym

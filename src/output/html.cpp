@@ -46,13 +46,8 @@ std::vector<page::Note> notes_of(const Profile& profile) {
     append_notes_of(profile, notes);
     return notes;
   }
-  Profile copy = profile;
-  for (uint32_t event = 0; event < count; event++) {
-    EventPart part = select_event(copy, event);
-    exchange(part, copy);
-    append_notes_of(copy, notes);
-    exchange(part, copy);
-  }
+  for (uint32_t event = 0; event < count; event++)
+    append_notes_of(of_event(profile, event), notes);
   return notes;
 }
 

@@ -149,7 +149,8 @@ std::vector<uint32_t> order_of(std::span<const RecordedEvent> events) {
 // The numbers of samples of several events have no sum that means anything.
 bool has_counts(const Profile& profile) {
   const RecordingInfo& info = profile.info;
-  return info.events.size() == 1 && info.has_counts && info.events[0].name != "samples";
+  return info.events.size() == 1 && info.has_counts &&
+         info.events[0].measure != Measure::kSamples;
 }
 
 class PprofWriter {

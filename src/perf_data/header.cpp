@@ -405,6 +405,7 @@ Result<std::vector<RecordedEvent>> number_events(std::vector<EventAttr>& attrs) 
       event.name = attr.name.empty() || attr.name == event.name
                        ? fmt::format("{} ({})", event.name, events.size() + 1)
                        : attr.name;
+    event.measure = measure_of(event.name, event.period, event.unit);
     events.push_back(std::move(event));
     firsts.push_back(&attr);
   }

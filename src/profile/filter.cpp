@@ -156,7 +156,7 @@ void apply(const Filter& filter, Profile& profile) {
         keeps_cgroup(filter.cgroups, profile.strings[owner.cgroup]) &&
         keeps_workload(filter, profile.strings[owner.cgroup]) && keeps_set[owner.label_set] &&
         (!filter.event || *filter.event == owner.event));
-  size_t dropped = std::erase_if(profile.samples, [&](const SampleCount& sample) {
+  size_t dropped = std::erase_if(profile.samples.own(), [&](const SampleCount& sample) {
     return !is_in_time(sample) || !keeps_owner[to_index(sample.owner)];
   });
   if (filter.time != TimeRange()) {

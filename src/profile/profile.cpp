@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cassert>
 #include <numeric>
+#include <optional>
 
 #include "base/text.h"
 
@@ -150,55 +151,67 @@ EventCounts counts_of(const Profile& profile, uint32_t event) {
   return counts;
 }
 
-EventPart select_event(Profile& profile, uint32_t event) {
-  EventPart part;
-  part.events = {profile.info.events[event]};
-  part.counts = counts_of(profile, event);
-  part.unwound_by_event = {part.counts.unwound};
-  // The part has one event, number 0, so whoever takes it knows of no others.
-  for (const SampleCount& sample : profile.samples)
-    if (profile.owner(sample).event == event)
-      profile.change_owner(part.samples.emplace_back(sample),
-                           [](Owner& owner) { owner.event = 0; });
-  return part;
-}
-
-void exchange(EventPart& part, Profile& profile) {
-  std::swap(part.events, profile.info.events);
-  std::swap(part.samples, profile.samples);
-  std::swap(part.unwound_by_event, profile.unwound_by_event);
-  std::swap(part.counts.unwound, profile.unwound);
-  std::swap(part.counts.stats, profile.stats);
-  std::swap(part.counts.losses, profile.losses);
-  std::swap(part.counts.recorded_amounts, profile.recorded_amounts);
-  std::swap(part.counts.timelines, profile.timelines);
+Profile of_event(const Profile& profile, uint32_t event) {
+  Profile one = profile;
+  one.info.events = {profile.info.events[event]};
+  EventCounts counts = counts_of(profile, event);
+  one.unwound_by_event = {counts.unwound};
+  one.unwound = counts.unwound;
+  one.stats = std::move(counts.stats);
+  one.losses = std::move(counts.losses);
+  one.recorded_amounts = std::move(counts.recorded_amounts);
+  one.timelines = std::move(counts.timelines);
+  // It has one event, number 0, so whoever takes it knows of no others: owners are those that
+  // have samples of it, numbered anew.
+  std::vector<SampleCount> samples;
+  std::vector<std::optional<OwnerId>> owners(profile.owners.size());
+  one.owners = {};
+  for (SampleCount sample : profile.samples) {
+    Owner owner = profile.owner(sample);
+    if (owner.event != event)
+      continue;
+    std::optional<OwnerId>& known = owners[to_index(sample.owner)];
+    owner.event = 0;
+    if (!known)
+      known = one.owners.intern(owner);
+    sample.owner = *known;
+    samples.push_back(sample);
+  }
+  one.samples = std::move(samples);
+  return one;
 }
 
 StringPool::StringPool() {
   intern("");
 }
 
-StringPool::StringPool(const StringPool& other) {
-  for (const std::string& text : other.texts_)
-    intern(text);
-}
-
+StringPool::StringPool(const StringPool& other) = default;
+StringPool& StringPool::operator=(const StringPool& other) = default;
 StringPool::StringPool(StringPool&&) noexcept = default;
 StringPool& StringPool::operator=(StringPool&&) noexcept = default;
 StringPool::~StringPool() = default;
 
+// Keys are views of a table's own texts.
+StringPool::Table::Table(const Table& other) : text_size(other.text_size), texts(other.texts) {
+  ids.reserve(texts.size());
+  for (size_t i = 0; i < texts.size(); i++)
+    ids.emplace(texts[i], static_cast<StringId>(i));
+}
+
 StringId StringPool::intern(std::string_view text) {
-  if (auto known = ids_.find(text); known != ids_.end())
+  if (auto known = table_->ids.find(text); known != table_->ids.end())
     return known->second;
-  auto id = static_cast<StringId>(texts_.size());
-  ids_.emplace(texts_.emplace_back(text), id);
-  text_size_ += text.size();
+  if (table_.use_count() > 1)
+    table_ = std::make_shared<Table>(*table_);
+  auto id = static_cast<StringId>(table_->texts.size());
+  table_->ids.emplace(table_->texts.emplace_back(text), id);
+  table_->text_size += text.size();
   return id;
 }
 
 uint64_t StringPool::memory() const {
   constexpr uint64_t kEntry = sizeof(std::string_view) + 2 * sizeof(uint64_t);
-  return text_size_ + texts_.size() * sizeof(std::string) + ids_.bucket_count() * kEntry;
+  return table_->text_size + size() * sizeof(std::string) + table_->ids.bucket_count() * kEntry;
 }
 
 namespace {

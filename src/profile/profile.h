@@ -6,6 +6,7 @@
 #include <deque>
 #include <iterator>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/shared_vector.h"
 #include "model/address.h"
 #include "model/call.h"
 #include "model/recording.h"
@@ -27,23 +29,32 @@ class StringPool {
 public:
   StringPool();
   ~StringPool();
+  // A copy shares the texts until one of both gets a new one.
   StringPool(const StringPool& other);
-  StringPool& operator=(const StringPool&) = delete;
+  StringPool& operator=(const StringPool& other);
   StringPool(StringPool&&) noexcept;
   StringPool& operator=(StringPool&&) noexcept;
 
   StringId intern(std::string_view text);
 
-  // Valid as long as the pool, wherever it is moved.
-  std::string_view operator[](StringId id) const { return texts_[static_cast<size_t>(id)]; }
-  size_t size() const { return texts_.size(); }
+  // Valid as long as the pool, wherever it is moved, and as a copy that shares it.
+  std::string_view operator[](StringId id) const {
+    return table_->texts[static_cast<size_t>(id)];
+  }
+  size_t size() const { return table_->texts.size(); }
   // In bytes, about.
   uint64_t memory() const;
 
 private:
-  uint64_t text_size_ = 0;
-  std::deque<std::string> texts_;  // a deque: the keys below point into it
-  tsl::robin_map<std::string_view, StringId> ids_;
+  struct Table {
+    Table() = default;
+    Table(const Table& other);
+
+    uint64_t text_size = 0;
+    std::deque<std::string> texts;  // a deque: the keys below point into it
+    tsl::robin_map<std::string_view, StringId> ids;
+  };
+  std::shared_ptr<Table> table_ = std::make_shared<Table>();
 };
 
 // Amounts of steps that follow each other, spread over `count` equal parts of a length; a step
@@ -376,6 +387,7 @@ struct RaisedThreshold {
   uint64_t nanoseconds = 0;
 };
 
+// A copy shares the tables, samples included, until one of both changes them.
 struct Profile {
   RecordingInfo info;  // of several recordings what they have in common, or a list of it
   std::vector<ProfiledRecording> recordings;  // empty: one, and nothing is known of its file
@@ -398,18 +410,18 @@ struct Profile {
   uint64_t memory_limit = UINT64_MAX;  // bytes that what is made of its stacks may take
 
   StringPool strings;
-  std::vector<ProfileImage> images;
-  std::vector<Mapping> mappings;
-  std::vector<Location> locations;
-  std::vector<Function> functions;
-  std::vector<Frame> frames;
+  SharedVector<ProfileImage> images;
+  SharedVector<Mapping> mappings;
+  SharedVector<Location> locations;
+  SharedVector<Function> functions;
+  SharedVector<Frame> frames;
   // Location ids of all stacks, innermost first, one after the other: the kernel's part, then
   // the user's. Stack i is [stack_begin[i], stack_begin[i + 1]).
-  std::vector<LocationId> stack_locations;
-  std::vector<size_t> stack_begin = {0};
-  std::vector<std::vector<ProfileLabel>> label_sets = {{}};  // the first is empty
+  SharedVector<LocationId> stack_locations;
+  SharedVector<size_t> stack_begin = {0};
+  SharedVector<std::vector<ProfileLabel>> label_sets = {{}};  // the first is empty
   Owners owners;
-  std::vector<SampleCount> samples;
+  SharedVector<SampleCount> samples;
 
   // Whose a sample is.
   const Owner& owner(const SampleCount& sample) const { return owners[sample.owner]; }
@@ -447,7 +459,7 @@ struct Profile {
   // …".
   std::string unnamed_text(const Location& location) const;
 
-  // The event of a profile with samples of one event only, such as select_event() makes.
+  // The event of a profile with samples of one event only, such as of_event() makes.
   const RecordedEvent& event() const { return info.events.front(); }
   // True if amounts are nanoseconds, and not events; and true if that is CPU time.
   bool measures_time() const { return gosym::measures_time(event()); }
@@ -487,18 +499,8 @@ struct EventCounts {
 };
 EventCounts counts_of(const Profile& profile, uint32_t event);
 
-// The parts of a profile that belong to one of its events alone.
-struct EventPart {
-  std::vector<RecordedEvent> events;  // the one
-  std::vector<SampleCount> samples;
-  EventCounts counts;
-  std::vector<UnwindCounts> unwound_by_event;
-};
-// The profile gets the owners of the samples, as those of its first event.
-EventPart select_event(Profile& profile, uint32_t event);
-
-// Makes a profile one of the part's event. A second exchange makes it what it was.
-void exchange(EventPart& part, Profile& profile);
+// The profile of one of its events alone, which shares what is known of code with it.
+Profile of_event(const Profile& profile, uint32_t event);
 
 // Puts the functions of Go calls into a profile, which must outlive this and gets functions
 // from nobody else: those of one name and file are one.

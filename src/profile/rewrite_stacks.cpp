@@ -115,7 +115,7 @@ void leave_out_idle_threads(Profile& profile) {
   if (std::ranges::all_of(profile.samples, is_left_out))
     return;
   uint64_t idle_ns = 0;
-  size_t dropped = std::erase_if(profile.samples, [&](const SampleCount& sample) {
+  size_t dropped = std::erase_if(profile.samples.own(), [&](const SampleCount& sample) {
     bool is_one = is_left_out(sample);
     idle_ns += is_one ? sample.weight : 0;
     return is_one;

@@ -43,7 +43,7 @@ void leave_out_idle_threads(Profile& profile);
 
 // Samples of this event are threads that waited.
 inline bool is_of_waits(const RecordedEvent& event) {
-  return event.name == kOffCpuEvent;
+  return event.measure == Measure::kWaiting;
 }
 
 // Finds the function that a stack waited in, for people: the kernel and Go's runtime are where

@@ -257,6 +257,9 @@ Result<RecordingInfo> decode_info(Bytes payload) {
     return errorf("{} events, where {} are allowed", decoded->events.size(), kMaxEvents);
   if (decoded && decoded->events.empty())
     decoded->events.emplace_back();
+  if (decoded)
+    for (RecordedEvent& event : decoded->events)
+      event.measure = measure_of(event.name, event.period, event.unit);
   return decoded;
 }
 

@@ -169,10 +169,8 @@ Result<Replayed> replay(raw::Recording& recording, const Filter& filter, GroupBy
   profile.losses = losses_since(recording.losses, recording.begin_time);
   profile.filter = filter.to_string();
   set_times(recording, end_time, filter.time, profile);
-  if (filter.event) {
-    EventPart part = select_event(profile, *filter.event);
-    exchange(part, profile);
-  }
+  if (filter.event)
+    profile = of_event(profile, *filter.event);
   return replayed;
 }
 

@@ -261,7 +261,7 @@ void select(Profile& profile, const Selection& selection) {
     selector.append(stack, locations);
   });
   // Samples that had no stack before are not of what was asked for either.
-  std::erase_if(profile.samples,
+  std::erase_if(profile.samples.own(),
                 [&](const SampleCount& sample) { return profile.stack(sample.stack).empty(); });
   std::string text = selection.to_string();
   profile.filter += (profile.filter.empty() ? "" : " ") + text;

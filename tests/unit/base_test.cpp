@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/reader.h"
+#include "base/shared_vector.h"
 #include "base/text.h"
 #include "bytes.h"
 #include "temporary_directory.h"
@@ -228,6 +229,42 @@ TEST_CASE("text: pieces, lines and words") {
   CHECK(take_word(line) == "a");
   CHECK(take_word(line) == "b");
   CHECK(take_word(line).empty());
+}
+
+TEST_CASE("shared vector: a copy is the same rows until one of both changes") {
+  SharedVector<int> one = {1, 2, 3};
+  const SharedVector<int> other = one;
+  CHECK(&std::as_const(one)[0] == &other[0]);
+  one[0] = 7;
+  CHECK(one[0] == 7);
+  CHECK(other[0] == 1);
+  const int* rows = &std::as_const(one)[0];
+  one[1] = 8;  // they are its own by now
+  CHECK(&std::as_const(one)[0] == rows);
+}
+
+TEST_CASE(
+    "shared vector: it is empty, and may be filled, when nothing was put in or all moved "
+    "away") {
+  SharedVector<int> one;
+  CHECK(one.empty());
+  one.push_back(1);
+  SharedVector<int> other = std::move(one);
+  CHECK(one.size() == 0);
+  one.emplace_back(2);
+  CHECK(other.back() == 1);
+  CHECK(one.back() == 2);
+  SharedVector<int> third = other;
+  third.clear();
+  CHECK(other.size() == 1);
+}
+
+TEST_CASE("shared vector: it passes for a vector and for a span") {
+  const SharedVector<int> one = std::vector{1, 2, 3};
+  const std::vector<int>& rows = one;
+  CHECK(rows.size() == 3);
+  CHECK(std::span<const int>(one).size() == 3);
+  CHECK(std::span(one).subspan(1).front() == 2);
 }
 
 }  // namespace gosym::base_test

@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include <filesystem>
+#include <utility>
 
 #include "base/exit_status.h"
 #include "base/mapped_file.h"
@@ -145,7 +146,7 @@ TEST_CASE("text: of goroutines is told how many there were, and were looked at")
   profile.filter = "--pid 42";
   CHECK(told(4).empty());
   profile.filter.clear();
-  profile.info.events[0].name = "off-cpu";
+  profile.info.events[0].measure = Measure::kWaiting;
   CHECK(told(4).empty());
 }
 
@@ -219,7 +220,7 @@ TEST_CASE("text: ticks that did not come, and samples that stand for them") {
 
 TEST_CASE("outputs: events that are counted, and not time") {
   Profile profile = make_demo_profile();
-  profile.info.events[0].name = "page-faults";
+  profile.info.events[0] = {"page-faults", 100};
   for (SampleCount& sample : profile.samples)
     sample.weight = sample.count * 1000;
   std::string text = make_text(profile, {.top = 1});
@@ -290,16 +291,18 @@ TEST_CASE("outputs: of several events one is selected, with what was counted of 
                         {.cpu = 2, .samples = 10, .lost_samples = 2, .event = 1}};
   profile.losses = {{0, 9, profile.stats.cpus[0]}, {0, 9, profile.stats.cpus[1]}};
 
-  EventPart clock = select_event(profile, 0);
-  CHECK(clock.events == std::vector<RecordedEvent>{{"cpu-clock", 100, 0}});
+  const Profile clock = of_event(profile, 0);
+  CHECK(clock.info.events == std::vector<RecordedEvent>{{"cpu-clock", 100, 0}});
   CHECK(clock.samples.size() == 2);
-  CHECK(clock.counts.unwound.cut == 5);
-  CHECK(clock.counts.stats.samples == 100);
-  CHECK(clock.counts.stats.lost_samples == 10);
+  CHECK(clock.unwound.cut == 5);
+  CHECK(clock.stats.samples == 100);
+  CHECK(clock.stats.lost_samples == 10);
 
-  EventPart part = select_event(profile, 1);
-  exchange(part, profile);
-  const Profile& faults = profile;
+  const Profile faults = of_event(profile, 1);
+  // Code is not copied.
+  CHECK(&faults.locations[0] == &std::as_const(profile).locations[0]);
+  CHECK(faults.strings[faults.functions[0].name].data() ==
+        profile.strings[profile.functions[0].name].data());
   CHECK(faults.info.events.size() == 1);
   CHECK(faults.event().name == "page-faults");
   CHECK_FALSE(faults.measures_time());
@@ -315,7 +318,6 @@ TEST_CASE("outputs: of several events one is selected, with what was counted of 
   CHECK(faults.losses[1].counts.lost_samples == 2);
   CHECK(make_text(faults, {.top = 1})
             .starts_with("2 samples of page-faults at 99 Hz: 4,000 page-faults in 2.50 s\n"));
-  exchange(part, profile);
   CHECK(profile.info.events.size() == 2);
   CHECK(profile.total_count() == 8);
   CHECK(profile.unwound.cut == 7);
@@ -455,7 +457,7 @@ TEST_CASE("folded: a difference has every line of both, those before to scale") 
   Profile before = make_demo_profile();
   Profile after = make_demo_profile();
   before.samples.pop_back();
-  after.samples.erase(after.samples.begin());
+  after.samples.own().erase(after.samples.begin());
   std::string text;
   write_folded_difference(before, after, 2, [&](std::string_view part) {
     text += part;

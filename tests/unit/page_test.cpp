@@ -251,7 +251,8 @@ TEST_CASE("page: samples of which nothing is known are read back") {
 }
 
 TEST_CASE("page: each column of the owners is of one of their fields") {
-  for_each_column(page::Owners(), [](std::string_view name, const page::Column&) {
+  const page::Owners table;
+  for_each_column(table, [](std::string_view name, const page::Column&) {
     CAPTURE(name);
     bool is_field = false;
     for_each_owner_field([&](const auto& field) { is_field |= field.name == name; });

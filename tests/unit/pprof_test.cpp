@@ -223,9 +223,7 @@ TEST_CASE("gzip: unpacks to the same, and is the same every time") {
 
 TEST_CASE("pprof: events that are counted, and the container of a sample") {
   Profile profile = make_demo_profile();
-  profile.info.events[0].name = "instructions";
-  profile.info.events[0].frequency = 0;
-  profile.info.events[0].period = 1000;
+  profile.info.events[0] = {"instructions", 0, 1000};
   profile.change_owner(profile.samples[0], [&](Owner& owner) {
     owner.cgroup = profile.strings.intern("/docker/" + std::string(64, 'c'));
   });

@@ -750,7 +750,8 @@ TEST_CASE("views: of calls around a function people see the largest, programs al
     LocationId leaf = profile.stack(StackId{2}).front();
     profile.add_stack(
         std::vector{leaf, LocationId{static_cast<uint32_t>(profile.locations.size() - 1)}});
-    profile.samples.push_back({.stack = stack, .pid = 7, .tid = 7, .count = 1});
+    OwnerId owner = profile.owners.intern({.pid = 7, .tid = 7});
+    profile.samples.push_back({.stack = stack, .owner = owner, .count = 1});
   }
   ViewOptions options = {.view = View::kCallers, .function = *Pattern::parse("^main.loop$")};
   std::string text = make_text(profile, options);

@@ -184,8 +184,7 @@ Result<int> annotate_recording(const AnnotateOptions& options, const DebugFileOp
   Profile& profile = loaded->profile;
   if (profile.info.events.size() > 1) {
     warn(report, "only {} is shown; --event chooses another", profile.event().name);
-    EventPart part = select_event(profile, 0);
-    exchange(part, profile);
+    profile = of_event(profile, 0);
   }
   auto images = find_sampled(profile, profile.samples, options.function);
   if (!images)

@@ -149,16 +149,17 @@ int tell_rest(const GoroutineSource& source, bool is_torn, std::string_view what
 
 // The number of waits and their time, since the program began.
 std::string header_of(const Profile& profile, const HeapView& view) {
-  std::map<std::string_view, uint64_t> totals;
+  uint64_t waits = 0;
+  uint64_t nanoseconds = 0;
   for (const SampleCount& sample : profile.samples)
-    totals[profile.info.events[profile.owner(sample).event].name] += sample.weight;
+    (measures_time(profile.info.events[profile.owner(sample).event]) ? nanoseconds : waits) +=
+        sample.weight;
   std::string time;
   if (profile.info.events.size() > 1)
-    time = fmt::format(", {:.2f} s together", static_cast<double>(totals["delay"]) / 1e9);
+    time = fmt::format(", {:.2f} s together", static_cast<double>(nanoseconds) / 1e9);
   bool is_of_mutexes = view.waits == HeapWaits::kMutexes;
   return fmt::format("since the program began, as it keeps it itself\n{}  {}{}, {}\n",
-                     is_of_mutexes ? "mutexes " : "blocking",
-                     count_text(totals["contentions"], "wait"), time,
+                     is_of_mutexes ? "mutexes " : "blocking", count_text(waits, "wait"), time,
                      is_of_mutexes ? "charged to who let go of the mutex"
                                    : "of goroutines for channels, mutexes and the like");
 }
@@ -168,10 +169,8 @@ Result<> write_profile(Profile& profile, std::string_view header, HeapOptions& o
   select(profile, options.selection);
   const Format& format = *find_format(options.format);
   // A profile may have two events; formats that write one get the first.
-  if (format.events != EventsWritten::kTogether) {
-    EventPart part = select_event(profile, 0);
-    exchange(part, profile);
-  }
+  if (format.events != EventsWritten::kTogether)
+    profile = of_event(profile, 0);
   if (profile.samples.empty())
     return Error("nothing that was sampled is left to show").with_exit_status(kNoTarget);
   bool is_on_screen = options.output == "-";
