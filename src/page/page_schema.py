@@ -186,7 +186,7 @@ def script(messages, header, readers=None):
         return f"const {name} = {text};"
 
     reasons, sources = rows(header, "kUnnamedRows"), rows(header, "kSourceRows")
-    texts = {table.name: [camel(field.name) for field in messages[table.kind].fields if field.is_text]
+    texts = {table.name: [camel(field.name) for field in messages[table.kind].columns() if field.is_text]
              for table in messages["Page"].fields if table.kind in messages}
     return "\n".join([
         "// Made by page_schema.py of page.proto and profile.h.",

@@ -2,7 +2,9 @@
 
 #include <tsl/robin_map.h>
 
+#include <array>
 #include <cstdint>
+#include <cstring>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -85,7 +87,23 @@ constexpr size_t owner_fields_size() {
   for_each_owner_field([&](const auto& field) { size += sizeof(Owner().*field.member); });
   return size;
 }
-static_assert(owner_fields_size() == sizeof(Owner), "a field has no row in the table");
+// What is left is padding.
+static_assert(sizeof(Owner) - owner_fields_size() < alignof(Owner),
+              "a field has no row in the table");
+
+// Of all fields, and not of the padding that may be between them.
+struct OwnerHash {
+  size_t operator()(const Owner& owner) const {
+    std::array<char, owner_fields_size()> bytes;
+    size_t at = 0;
+    for_each_owner_field([&](const auto& field) {
+      const auto& value = owner.*field.member;
+      std::memcpy(bytes.data() + at, &value, sizeof(value));
+      at += sizeof(value);
+    });
+    return XXH3_64bits(bytes.data(), bytes.size());
+  }
+};
 
 // Number of an owner within one profile. Number 0 is Owner(), of whom nothing is known.
 enum class OwnerId : uint32_t {};
@@ -124,7 +142,7 @@ public:
 
 private:
   std::vector<Owner> owners_;
-  tsl::robin_map<Owner, OwnerId, BytesHash> ids_;
+  tsl::robin_map<Owner, OwnerId, OwnerHash> ids_;
 };
 
 }  // namespace gosym

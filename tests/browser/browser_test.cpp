@@ -552,7 +552,7 @@ TEST_CASE("browser: the tree begins with programs, if there are several") {
   person.type("P");
   CHECK(person.at_cursor() == "main.main");
   Profile one = timed_profile();
-  std::erase_if(one.samples,
+  std::erase_if(one.samples.own(),
                 [&](const SampleCount& sample) { return one.owner(sample).pid != 42; });
   Person alone(std::move(one), {120, 24});
   CHECK(!alone.shows("program"));

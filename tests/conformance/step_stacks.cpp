@@ -362,7 +362,8 @@ Score compare(const std::vector<Step>& steps, Replay replay, std::string_view vd
   std::vector<std::vector<uint64_t>> found(steps.size());
   for (const SampleCount& sample : profile.samples)
     for (LocationId id : profile.stack(sample.stack))
-      found[sample.tid - 1].push_back(to_integer(profile.locations[to_index(id)].address));
+      found[profile.owner(sample).tid - 1].push_back(
+          to_integer(profile.locations[to_index(id)].address));
   // The first is of the function's first instruction: what called that leads to the root.
   std::vector<uint64_t> root;
   if (found[0].size() > 1)

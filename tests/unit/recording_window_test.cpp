@@ -95,8 +95,8 @@ void reach(RecordingWindow& window, uint64_t second) {
 Lines lines_of(const Profile& profile) {
   Lines lines;
   for (const SampleCount& sample : profile.samples) {
-    std::string line =
-        fmt::format("{} {}", sample.pid - kFirstPid, profile.strings[sample.comm]);
+    const Owner& owner = profile.owner(sample);
+    std::string line = fmt::format("{} {}", owner.pid - kFirstPid, profile.strings[owner.comm]);
     for (LocationId id : profile.stack(sample.stack)) {
       MappingId mapping = profile.locations[to_index(id)].mapping;
       line += " in ";

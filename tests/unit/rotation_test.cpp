@@ -88,7 +88,8 @@ struct Rotation {
     const Profile& profile = replayed->profile;
     std::vector<std::string> lines;
     for (const SampleCount& sample : profile.samples) {
-      std::string line = fmt::format("{} {}", sample.pid, profile.strings[sample.comm]);
+      const Owner& owner = profile.owner(sample);
+      std::string line = fmt::format("{} {}", owner.pid, profile.strings[owner.comm]);
       for (LocationId id : profile.stack(sample.stack)) {
         MappingId mapping = profile.locations[to_index(id)].mapping;
         line +=

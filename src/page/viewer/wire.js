@@ -166,15 +166,14 @@ function decodeText(bytes) {
 
 // The texts, each of which begins as the one before.
 function readTexts({shared, rest, bytes}) {
-  if (shared.length !== rest.length)
-    throw new Error("the profile in this page is damaged: its names do not fit together");
+  requireThat(shared.length === rest.length, "its names do not fit together");
   const texts = new Array(shared.length);
   let text = new Uint8Array(256), size = 0, at = 0, all = 0;
   for (let i = 0; i < texts.length; i++) {
     const length = shared[i] + rest[i];
     all += length;
-    if (shared[i] > size || rest[i] > bytes.length - at || all > kMaxText)
-      throw new Error(`the profile in this page is damaged: name ${i} of ${texts.length}`);
+    requireThat(shared[i] <= size && rest[i] <= bytes.length - at && all <= kMaxText,
+      `name ${i} of ${texts.length}`);
     if (length > text.length) {
       const larger = new Uint8Array(2 * length);
       larger.set(text);
@@ -195,8 +194,7 @@ function readTexts({shared, rest, bytes}) {
 function restored(column, rows, likely) {
   if (column.length === 0)
     column = new Uint32Array(rows);
-  if (column.length !== rows)
-    throw new Error("the profile in this page is damaged: columns differ in length");
+  requireThat(column.length === rows, "columns differ in length");
   for (let row = 0; row < rows; row++) {
     const coded = column[row];
     column[row] = likely(column, row) + ((coded >>> 1) ^ -(coded & 1));
@@ -239,20 +237,18 @@ function restoreColumns(page) {
   const known = new Map();  // rowsOfSame() of a column
   for (const coding of kCodings.split(" ")) {
     const [table, column, by, firstTable, firstColumn] = coding.split(".");
-    const columns = page[table];
+    const columns = page[table], numbers = columns[by];
     if (by === "next") {
       columns[column] = asNext(columns[column]);
     } else if (by === "before") {
       columns[column] = asBefore(columns[column], Object.values(columns)[0].length);
     } else {
-      const numbers = columns[by], place = `${table}.${by}`;
-      if (!known.has(place))
-        known.set(place, rowsOfSame(numbers));
+      if (!known.has(numbers))
+        known.set(numbers, rowsOfSame(numbers));
       // Of a column that is absent all are 0.
-      const others = page[firstTable], first = others?.[firstColumn];
-      const count = others && Object.values(others)[0].length;
-      columns[column] = asLastOf(columns[column], known.get(place), first && ((row) =>
-        numbers[row] > 0 && numbers[row] <= count ? first[numbers[row] - 1] ?? 0 : undefined));
+      const first = page[firstTable]?.[firstColumn];
+      columns[column] = asLastOf(columns[column], known.get(numbers), first &&
+        ((row) => numbers[row] > 0 ? first[numbers[row] - 1] ?? (first.length ? undefined : 0) : undefined));
     }
   }
 }
