@@ -136,7 +136,8 @@ std::string list_containers(const Profile& profile) {
   constexpr size_t kShownId = 12;
   std::map<std::string_view, uint64_t> amounts;
   for (const SampleCount& sample : profile.samples)
-    if (std::string_view id = container_id(profile.strings[sample.cgroup]); !id.empty())
+    if (std::string_view id = container_id(profile.strings[profile.owner(sample).cgroup]);
+        !id.empty())
       amounts[id.substr(0, kShownId)] += profile.amount(sample);
   return list_shares(amounts, profile.total_amount());
 }
@@ -145,8 +146,8 @@ std::string list_containers(const Profile& profile) {
 std::string list_states(const Profile& profile) {
   std::map<std::string_view, uint64_t> amounts;
   for (const SampleCount& sample : profile.samples)
-    if (sample.state != StringId{})
-      amounts[profile.strings[sample.state]] += profile.amount(sample);
+    if (StringId state = profile.owner(sample).state; state != StringId{})
+      amounts[profile.strings[state]] += profile.amount(sample);
   return list_shares(amounts, profile.total_amount());
 }
 
@@ -158,7 +159,7 @@ std::string goroutine_counts(const Profile& profile) {
   // Looks were due at each tick; only with all samples of one recording does the quotient say
   // how many goroutines each look found.
   double looks = seconds_in_all * static_cast<double>(profile.event().frequency);
-  if (profile.event().name != kWallEvent || looks < 1 || !profile.filter.empty() ||
+  if (profile.event().measure != Measure::kGoroutineTime || looks < 1 || !profile.filter.empty() ||
       profile.recordings.size() > 1)
     return {};
   double goroutines = seconds(profile.total_amount()) / seconds_in_all;
@@ -464,7 +465,7 @@ void add_origins(const Profile& profile, Notes& facts) {
   }
   std::vector<uint64_t> counts(profile.recordings.size());
   for (const SampleCount& sample : profile.samples)
-    counts[sample.recording] += sample.count;
+    counts[profile.owner(sample).recording] += sample.count;
   for (size_t i = 0; i < std::min(counts.size(), kMaxShown); i++) {
     const ProfiledRecording& one = profile.recordings[i];
     facts.push_back(
@@ -493,7 +494,7 @@ std::string recorded_amount(const Profile& profile, const Amounts& amounts, bool
 std::string given_amount(const Profile& profile, const Amounts& amounts) {
   const RecordedEvent& event = profile.event();
   std::string counted = count_text(profile.total_count(), "sample");
-  if (event.name == "samples")
+  if (event.measure == Measure::kSamples)
     return counted;
   std::string amount = fmt::format("{} of {}", with_unit(amounts, amounts.total()),
                                    printable(amount_text(event)));
@@ -539,8 +540,9 @@ Notes make_facts(const Profile& profile, const Amounts& amounts, const AboutOpti
   add_origins(profile, facts);
   // A profile that was read may not know them.
   if (std::ranges::any_of(profile.samples,
-                          [](const SampleCount& sample) {
-                            return sample.pid != 0 || sample.comm != StringId{};
+                          [&](const SampleCount& sample) {
+                            const Owner& owner = profile.owner(sample);
+                            return owner.pid != 0 || owner.comm != StringId{};
                           }) ||
       profile.info.source.empty())
     facts.push_back({"processes", list_processes(profile, options.max_processes)});
