@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Holds what is said of the options together: for the program and each of its commands, --help, the
-man page and what the three shells complete must name the same ones. Prints TAP.
+"""Holds what is said of the options together: for the program and each of its commands, the man page names the
+options of --help and has its usage line, word for word, and the three shells complete the same. Prints TAP.
 
     check-docs.py GOSYM
 """
@@ -11,7 +11,8 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-COMMANDS = ["", "record", "report", "top", "diff", "goroutines", "heap", "archive", "index", "inspect", "resolve", "annotate", "snapshot", "doctor"]
+COMMANDS = ["", "record", "report", "top", "diff", "goroutines", "heap", "archive", "index", "inspect", "resolve", "annotate", "snapshot", "doctor",
+            "completion"]
 OPTION = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]*")
 
 
@@ -19,6 +20,12 @@ def output(*command):
     done = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True,
                           text=True, timeout=60)
     return done.stdout + done.stderr
+
+
+def usage(gosym, command):
+    """In one line, in small letters."""
+    lines = re.search(r"^Usage: (.*?)\n\n", help_text(gosym, command), re.MULTILINE | re.DOTALL)[1]
+    return " ".join(lines.lower().split())
 
 
 def help_text(gosym, command):
@@ -35,9 +42,21 @@ def page(command):
     return ROOT / "man" / ("-".join(["gosym", *command.split()]) + ".1")
 
 
+def rendered(command, width=200):
+    return re.sub(".\b", "", output("mandoc", "-T", "ascii", "-O", f"width={width}", str(page(command))))
+
+
+def synopsis(command):
+    """The forms of the rendered page as the usage line has them, with bars between."""
+    text = re.search(r"^SYNOPSIS\n(.*?)\n\n", rendered(command, 500), re.MULTILINE | re.DOTALL)[1]
+    forms = [" ".join(line.lower().split()).replace(" ...", "...") for line in text.splitlines()]
+    start = f"gosym {command} [options] "
+    return " | ".join([forms[0], *(form.removeprefix(start) for form in forms[1:])])
+
+
 def man_options(command):
     """A tag of the rendered page: an indented line that starts with an option."""
-    text = re.sub(".\b", "", output("mandoc", "-T", "ascii", "-O", "width=200", str(page(command))))
+    text = rendered(command)
     tags = re.findall(r"^ {3,8}(-.*?)(?:   |$)", text, re.MULTILINE)
     return {option for tag in tags for option in OPTION.findall(tag)}
 
@@ -57,7 +76,7 @@ def zsh_options(command):
         words=({words}); CURRENT=$#words; source completions/_gosym"""
     specs = output("zsh", "-f", "-c", script).splitlines()
     flags = {"-S"}  # of _arguments itself
-    bare = [re.sub(r"^\(.*?\)|^\*|[\[:=].*", "", spec) for spec in specs if spec not in flags]
+    bare = [re.sub(r"^\(.*?\)\*?|^\*|[\[:=].*", "", spec) for spec in specs if spec not in flags]
     return {spec for spec in bare if OPTION.fullmatch(spec)}
 
 
@@ -82,6 +101,8 @@ def checks(gosym):
             " | ".join(re.findall(r"^\S*:$\n^$", help_text(gosym, command), re.M))
         yield f"{name} --help: examples", \
             "" if re.search(r"^Examples:\n +gosym ", help_text(gosym, command), re.M) else "none"
+        said, known = usage(gosym, command), synopsis(command)
+        yield f"{page(command).name}: usage of --help", "" if said == known else f"{said}\n{known}"
         yield f"{page(command).name}: options of --help", difference(wanted, man_options(command))
         yield f"{page(command).name}: examples", \
             "" if re.search(r"^\.Sh EXAMPLES|^\.SH EXAMPLES", page_text(command), re.M) else "none"
@@ -98,6 +119,8 @@ def page_text(command):
 
 def main():
     gosym = os.path.abspath(sys.argv[1])
+    # The completions call it by its name.
+    os.environ["PATH"] = f"{os.path.dirname(gosym)}:{os.environ['PATH']}"
     number = failed = 0
     for title, problem in checks(gosym):
         number += 1

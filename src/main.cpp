@@ -11,6 +11,7 @@
 #include "base/sigbus_handler.h"
 #include "commands/build.h"
 #include "commands/command.h"
+#include "commands/completion.h"
 #include "commands/foreign_words.h"
 #include "output/output_file.h"
 #include "record/rights.h"
@@ -64,7 +65,7 @@ int main(int argc, char** argv) {
     (void)!write(STDERR_FILENO, kMessage.data(), kMessage.size());
     _exit(gosym::kFailure);
   });
-  const gosym::Program program = {
+  gosym::Program program = {
       .name = "gosym",
       .version = gosym::version_text(),
       .summary =
@@ -87,6 +88,7 @@ int main(int argc, char** argv) {
                    gosym::make_doctor()},
       .foreign_commands = gosym::words_for_commands(),
   };
+  program.commands.push_back(gosym::make_completion(program));
   auto [command, usage] = gosym::parse_command_line(program, argc, argv);
   auto status = command ? run(*command) : usage;
   if (status && (std::fflush(stdout) != 0 || std::ferror(stdout) != 0))

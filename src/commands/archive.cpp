@@ -180,10 +180,10 @@ Command make_archive() {
   std::vector<Option> all = {
       {.names = "FILE",
        .help = "Recording to add to (default: cpu.raw)",
-       .set = into(options->recording)},
+       .take = into(options->recording)},
       archive_data_option(options->data),
       symfs_option(options->symfs),
-      {.names = "-q,--quiet", .help = "Print errors only", .set = into(options->is_quiet)}};
+      {.names = "-q,--quiet", .help = "Print errors only", .take = into(options->is_quiet)}};
   return {.name = "archive",
           .summary = "Put the files that were sampled into a recording",
           .groups = {{"Options", std::move(all)}},

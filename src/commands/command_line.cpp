@@ -19,9 +19,29 @@ bool is_argument(const Option& option) {
   return !option.names.starts_with('-');
 }
 
+}  // namespace
+
 bool is_flag(const Option& option) {
   return option.value.empty() && !is_argument(option);
 }
+
+std::vector<Option> program_options() {
+  return {
+      {.names = "-h,--help", .help = "Show this help; after a command, that of the command"},
+      {.names = "--version", .help = "Show the version, and how it was built"},
+      {.names = "--licenses", .help = "Show the licences of gosym and of what is inside it"}};
+}
+
+Option help_option() {
+  return {.names = "-h,--help", .help = "Show this help"};
+}
+
+std::string argument_name(const Option& option) {
+  std::string_view last = split(option.names, ',').back();
+  return last.starts_with('-') ? "" : std::string(last);
+}
+
+namespace {
 
 // ---- help -------------------------------------------------------------------------------
 
@@ -77,12 +97,6 @@ std::string names_in_help(const Option& option) {
   return option.value.empty() ? text : fmt::format("{} {}", text, option.value);
 }
 
-// The argument that an option is when it stands without its name; empty: it is none.
-std::string argument_name(const Option& option) {
-  std::string_view last = split(option.names, ',').back();
-  return last.starts_with('-') ? "" : std::string(last);
-}
-
 std::string usage_of(const Command& command) {
   if (!command.usage.empty())
     return command.usage;
@@ -104,9 +118,8 @@ std::string help_text(const Program& program) {
     text += help_row(command.name, command.summary, width);
   text += help_row("help [COMMAND]", "Show this help, or that of a command", width);
   text += "\nOptions:\n";
-  text += help_row("-h, --help", "Show this help; after a command, that of the command", width);
-  text += help_row("--version", "Show the version, and how it was built", width);
-  text += help_row("--licenses", "Show the licences of gosym and of what is inside it", width);
+  for (const Option& option : program_options())
+    text += help_row(names_in_help(option), option.help, width);
   return text + "\nExamples:\n" + program.examples;
 }
 
@@ -129,17 +142,11 @@ std::string help_text(const Program& program, const Command& command) {
   if (!arguments.empty())
     text += "\nArguments:\n" + arguments;
   text += options.empty() ? "\nOptions:\n" : options;
-  text += help_row("-h, --help", "Show this help", width);
+  text += help_row(names_in_help(help_option()), help_option().help, width);
   return text + "\nExamples:\n" + command.examples;
 }
 
 // ---- parsing ----------------------------------------------------------------------------
-
-std::string check_choice(const std::vector<std::string>& choices, const std::string& text) {
-  if (std::ranges::find(choices, text) != choices.end())
-    return {};
-  return fmt::format("'{}' is not one of {}", printable(text), joined(choices, ", "));
-}
 
 // The value that the library gives a flag.
 constexpr std::string_view kFlagValue = "true";
@@ -158,28 +165,6 @@ void add_values(CLI::Option& added, const Option& option) {
   else
     added.multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // as git and perf do
   added.required(option.is_required);
-  if (option.check)
-    added.check(option.check, "");
-  if (!option.choices.empty())
-    added.check(
-        [&option](const std::string& text) { return check_choice(option.choices, text); }, "");
-}
-
-// The option outlives the parser, which refers to it.
-void add_option(CLI::App& app, const Option& option) {
-  bool is_bare = is_flag(option) || option.values == Values::kOptional;
-  CLI::callback_t set_all = [&option, is_bare](const CLI::results_t& values) {
-    // The library hands over all values of an option at once, after the whole line was read.
-    for (const std::string& value : values)
-      if (option.set)
-        option.set(is_bare && value == kFlagValue ? "" : value);
-    return true;
-  };
-  CLI::Option* added = app.add_option(option.names, set_all);
-  if (is_bare)
-    add_flag(*added, option.values == Values::kOptional);
-  else
-    add_values(*added, option);
 }
 
 // "--pid" of "-p,--pid": what messages call an option.
@@ -188,6 +173,28 @@ std::string message_name(const Option& option) {
     if (name.starts_with("--"))
       return std::string(name);
   return std::string(split(option.names, ',').front());
+}
+
+// The option outlives the parser, which refers to it.
+void add_option(CLI::App& app, const Option& option) {
+  bool is_bare = is_flag(option) || option.values == Values::kOptional;
+  CLI::callback_t take_all = [&app, &option, is_bare](const CLI::results_t& /*values*/) {
+    if (!option.take.parse)
+      return true;
+    // The callback runs once, after the whole line was read, with those values that the library
+    // would keep: the last of several. All that were given are taken instead: a wrong one is an
+    // error though a later one counts, and that one is stored over it.
+    for (const std::string& value : app.get_option(message_name(option))->results())
+      if (std::string wrong = option.take.parse(is_bare && value == kFlagValue ? "" : value);
+          !wrong.empty())
+        throw CLI::ValidationError(message_name(option), wrong);
+    return true;
+  };
+  CLI::Option* added = app.add_option(option.names, take_all);
+  if (is_bare)
+    add_flag(*added, option.values == Values::kOptional);
+  else
+    add_values(*added, option);
 }
 
 // Options that were given though they cannot be given together, or not without another.
@@ -498,32 +505,43 @@ CommandLine parse_command_line(const Program& program, int argc, char** argv) {
   return {.command = command};
 }
 
-Setter into(bool& flag) {
-  return [&flag](const std::string& /*none*/) { flag = true; };
-}
-
-Setter into(std::string& text) {
-  return [&text](const std::string& value) { text = value; };
-}
-
-Setter into(std::vector<std::string>& texts) {
-  return [&texts](const std::string& value) { texts.push_back(value); };
-}
-
-Setter into(size_t& number) {
-  return [&number](const std::string& value) { number = parse_decimal(value).value_or(0); };
-}
-
-Setter into(std::optional<uint32_t>& number) {
-  return [&number](const std::string& value) {
-    number = static_cast<uint32_t>(parse_decimal(value).value_or(0));
+Take into(std::string& text) {
+  return [&text](const std::string& value) {
+    text = value;
+    return std::string();
   };
 }
 
-Setter into(std::vector<uint32_t>& numbers) {
-  return [&numbers](const std::string& value) {
-    numbers.push_back(static_cast<uint32_t>(parse_decimal(value).value_or(0)));
+Take into(std::optional<std::string>& text) {
+  return [&text](const std::string& value) {
+    text = value;
+    return std::string();
   };
+}
+
+Take into(bool& flag) {
+  return sets(flag, true);
+}
+
+Take into(std::vector<std::string>& texts) {
+  return [&texts](const std::string& value) {
+    texts.push_back(value);
+    return std::string();
+  };
+}
+
+std::string not_one_of(const std::string& text, const std::vector<std::string>& choices) {
+  return fmt::format("'{}' is not one of {}", printable(text), joined(choices, ", "));
+}
+
+Take one_of(std::string& word, const std::vector<std::string>& choices) {
+  auto parse = [&word, choices](const std::string& text) {
+    if (std::ranges::find(choices, text) == choices.end())
+      return not_one_of(text, choices);
+    word = text;
+    return std::string();
+  };
+  return {parse, choices};
 }
 
 }  // namespace gosym

@@ -1,9 +1,12 @@
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -13,12 +16,21 @@
 
 namespace gosym {
 
-// Says what is wrong with the text given to an option, as in "'x' is not a count"; empty if
-// nothing is.
-using Check = std::function<std::string(const std::string&)>;
+// The values of an option. Parsing is checking: there is one function for both, and what it
+// understands is stored. A command runs after all values on its line were taken.
+struct Take {
+  // Takes one value: stores what it says, or returns what is wrong with it, as in "'x' is not a
+  // count". A flag is given the empty text.
+  using Parse = std::function<std::string(const std::string&)>;
 
-// Takes one value of an option. A flag is given the empty text.
-using Setter = std::function<void(const std::string&)>;
+  Take() = default;
+  template <std::invocable<const std::string&> Taker>
+  Take(Taker taker, std::vector<std::string> words = {})  // NOLINT(google-explicit-constructor)
+      : parse(std::move(taker)), choices(std::move(words)) {}
+
+  Parse parse = {};
+  std::vector<std::string> choices = {};  // all values that there are; empty: any
+};
 
 // Ways in which an option takes its values.
 enum class Values : uint8_t {
@@ -31,18 +43,31 @@ enum class Values : uint8_t {
   kOptional,   // one or none: --name or --name=VALUE
 };
 
+// Lists of values that a shell can make itself.
+enum class Listed : uint8_t {
+  kByWord,  // what the word for the value says: PID, FILE, DIR, ...
+  kFiles,
+  kFolders,
+  kProcesses,  // by number
+  kProcessesAndFiles,
+  kPrograms,  // that run, by name
+  kUsers,
+  kNothing,
+};
+
 struct Option {
   // "-p,--pid"; "FILE" for an argument known by its place; "-i,--input,FILE" for both.
   std::string names;
   std::string value = {};  // what help calls the value: "PID"; empty: a flag, or an argument
   std::string help = {};   // one sentence without a full stop
-  Setter set = {};         // none: the option is accepted and does nothing
-  Check check = {};
-  std::vector<std::string> choices = {};   // the value is one of these; empty: any
+  Take take = {};          // none: the option is accepted and does nothing
   std::vector<std::string> excludes = {};  // options that cannot be given as well: "--folded"
   std::string needs = {};                  // an option that has to be given as well
   Values values = Values::kOne;
   bool is_required = false;
+  // For completion: values that are likely, where others are allowed, and a list of the shell's.
+  std::vector<std::string> likely = {};
+  Listed listed = Listed::kByWord;
 };
 
 // Options under a heading of their own in --help.
@@ -90,16 +115,79 @@ struct CommandLine {
   int status = 0;
 };
 
-// Calls the setters of all options that were given. The result points into `program`.
+// Takes the values of all options that were given. The result points into `program`.
 CommandLine parse_command_line(const Program& program, int argc, char** argv);
 
-// Setters. They hold the reference that they are given.
-Setter into(bool& flag);
-Setter into(std::string& text);
-Setter into(std::vector<std::string>& texts);
-// For text that a check has found to be a number that fits.
-Setter into(size_t& number);
-Setter into(std::optional<uint32_t>& number);
-Setter into(std::vector<uint32_t>& numbers);
+// The options of the program itself, and the one that each command has besides its own.
+std::vector<Option> program_options();
+Option help_option();
+
+// "FILE" of "-i,--input,FILE": the argument that an option is when it stands without its name;
+// empty: it is none.
+std::string argument_name(const Option& option);
+// True if it has a name, and no value.
+bool is_flag(const Option& option);
+
+// Makers of a Take. It holds the reference that it is given.
+
+// A flag: the variable gets this value.
+template <class T>
+Take sets(T& variable, std::type_identity_t<T> value) {
+  return [&variable, value = std::move(value)](const std::string& /*none*/) {
+    variable = value;
+    return std::string();
+  };
+}
+
+// Any text; a flag; each text.
+Take into(std::string& text);
+Take into(std::optional<std::string>& text);
+Take into(bool& flag);
+Take into(std::vector<std::string>& texts);
+
+// A list gets what was parsed as one more, another variable as its value.
+template <class T, class U>
+void store(T& variable, U value) {
+  if constexpr (requires { variable.push_back(std::move(value)); } &&
+                !std::is_same_v<T, std::string>)
+    variable.push_back(std::move(value));
+  else
+    variable = std::move(value);
+}
+
+// Stores the value that `parse` gives as a Result, or says its error.
+template <class T, class Parse>
+Take into(T& variable, Parse parse) {
+  return [&variable, parse](const std::string& text) -> std::string {
+    auto parsed = parse(text);
+    if (!parsed)
+      return parsed.error().message();
+    store(variable, *std::move(parsed));
+    return {};
+  };
+}
+
+// "'x' is not one of a, b"
+std::string not_one_of(const std::string& text, const std::vector<std::string>& choices);
+
+// One of some words, each with what it stands for.
+template <class T>
+Take one_of(T& variable,
+            std::vector<std::pair<std::string, std::type_identity_t<T>>> meanings) {
+  std::vector<std::string> words;
+  for (const auto& [word, meaning] : meanings)
+    words.push_back(word);
+  auto parse = [&variable, words, meanings = std::move(meanings)](const std::string& text) {
+    for (const auto& [word, meaning] : meanings)
+      if (word == text) {
+        variable = meaning;
+        return std::string();
+      }
+    return not_one_of(text, words);
+  };
+  return {parse, words};
+}
+// Likewise, where words stand for themselves.
+Take one_of(std::string& word, const std::vector<std::string>& choices);
 
 }  // namespace gosym

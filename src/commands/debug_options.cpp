@@ -9,6 +9,7 @@
 #include "base/exit_status.h"
 #include "base/file_tree.h"
 #include "base/text.h"
+#include "commands/option_values.h"
 #include "proc/packages.h"
 #include "record/recorder.h"
 
@@ -69,19 +70,11 @@ Result<std::string> server_urls(const DebugOptions& options) {
 
 }  // namespace
 
-std::string check_directory(const std::string& path) {
-  std::error_code failed;
-  if (std::filesystem::is_directory(path, failed))
-    return {};
-  return fmt::format("'{}' is not a directory", printable(path));
-}
-
 Option symfs_option(std::string& symfs) {
   return {.names = "--symfs",
           .value = "DIR",
           .help = "Look for all files below DIR instead of /",
-          .set = into(symfs),
-          .check = check_directory};
+          .take = into(symfs, parse_directory)};
 }
 
 OptionGroup debug_options(DebugOptions& options) {
@@ -89,19 +82,19 @@ OptionGroup debug_options(DebugOptions& options) {
           {{.names = "--debug-dir",
             .value = "DIR",
             .help = "Look for debug files below DIR before /usr/lib/debug; may be repeated",
-            .set = into(options.debug_dirs),
+            .take = into(options.debug_dirs),
             .values = Values::kEach},
            symfs_option(options.symfs),
            {.names = "--debuginfod",
             .value = "URLS",
             .help = "Fetch missing debug files from these servers (default: those in "
                     "DEBUGINFOD_URLS, or the system's)",
-            .set = [&options](const std::string& urls) { options.debuginfod = urls; },
+            .take = into(options.debuginfod),
             .excludes = {"--no-debuginfod"},
             .values = Values::kOptional},
            {.names = "--no-debuginfod",
             .help = "Fetch nothing, even if DEBUGINFOD_URLS is set",
-            .set = into(options.no_debuginfod)}}};
+            .take = into(options.no_debuginfod)}}};
 }
 
 Result<DebugFileOptions> find_debug_files(const DebugOptions& options, std::FILE* stream) {

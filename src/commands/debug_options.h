@@ -21,8 +21,6 @@ struct DebugOptions {
 };
 
 OptionGroup debug_options(DebugOptions& options);
-// Says so if the path is no directory.
-std::string check_directory(const std::string& path);
 Option symfs_option(std::string& symfs);
 
 // Servers are asked if --debuginfod or DEBUGINFOD_URLS says so, and --no-debuginfod does not

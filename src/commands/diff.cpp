@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "commands/command.h"
 #include "commands/load_profile.h"
-#include "commands/option_checks.h"
+#include "commands/option_values.h"
 #include "commands/report.h"
 #include "commands/report_options.h"
 #include "commands/terminal.h"
@@ -31,12 +31,11 @@ namespace {
 struct DiffOptions {
   ReportOptions report;
   std::vector<std::string> after = {};
-  std::string per = {};  // empty: share, and run where amounts are counts
-  std::string confidence = "95";
-  std::string fail_above = {};  // percent; empty: no change fails
-  std::string spans = {};
-  std::optional<std::pair<Span, Span>> both_spans = {};  // of the same recordings
-  bool is_page = false;                                  // one file has both sides
+  std::optional<Per> per = {};            // none: share, and run where amounts are counts
+  double confidence = 95;                 // percent
+  std::optional<double> fail_above = {};  // percent; none: no change fails
+  std::optional<std::pair<Span, Span>> spans = {};  // of the same recordings
+  bool is_page = false;                             // one file has both sides
 };
 
 // One event is compared, and its functions are called as people call them.
@@ -44,26 +43,11 @@ constexpr Format kComparedFormat = {.name = "diff",
                                     .events = EventsWritten::kFirst,
                                     .is_binary = false,
                                     .has_views = true,
+                                    .is_for_people = false,
                                     .is_for_tools = false,
                                     .is_whole = false,
                                     .next_command = {},
                                     .write = nullptr};
-
-std::string check_number(const std::string& text) {
-  bool is_number = !text.empty() && text.size() < 10 &&
-                   text.find_first_not_of("0123456789.") == text.npos &&
-                   std::ranges::count(text, '.') <= 1 && text != ".";
-  return is_number ? std::string() : fmt::format("'{}' is not a percentage", printable(text));
-}
-
-std::string check_confidence(const std::string& text) {
-  if (std::string wrong = check_number(text); !wrong.empty())
-    return wrong;
-  double percent = std::stod(text);
-  return percent >= 50 && percent <= 99.99
-             ? std::string()
-             : fmt::format("'{}' is not from 50 to 99.99", printable(text));
-}
 
 Error wrong_usage(std::string message) {
   return Error(std::move(message))
@@ -72,29 +56,30 @@ Error wrong_usage(std::string message) {
       .with_exit_status(kUsage);
 }
 
-// "14:00..14:10,14:20..14:30"
-std::optional<std::pair<Span, Span>> parse_spans(std::string_view text, uint64_t now) {
-  std::vector<std::string_view> sides = split(text, ',');
-  if (sides.size() != 2)
-    return {};
-  auto before = parse_span(sides[0], now);
-  auto after = parse_span(sides[1], now);
-  return before && after ? std::optional(std::pair(*before, *after)) : std::nullopt;
+Result<double> parse_confidence(const std::string& text) {
+  auto percent = parse_percent(text);
+  if (percent && (*percent < 50 || *percent > 99.99))
+    return errorf("'{}' is not from 50 to 99.99", printable(text));
+  return percent;
 }
 
-std::string check_spans(const std::string& text) {
-  if (parse_spans(text, clock_ns(CLOCK_REALTIME)))
-    return {};
-  return fmt::format("'{}' is not two spans of time such as 14:00..14:10,14:20..14:30",
-                     printable(text));
+// "14:00..14:10,14:20..14:30"
+Result<std::pair<Span, Span>> parse_spans(const std::string& text) {
+  std::vector<std::string_view> sides = split(text, ',');
+  uint64_t now = clock_ns(CLOCK_REALTIME);
+  auto before = parse_span(sides.front(), now);
+  auto after = parse_span(sides.back(), now);
+  if (sides.size() != 2 || !before || !after)
+    return errorf("'{}' is not two spans of time such as 14:00..14:10,14:20..14:30",
+                  printable(text));
+  return std::pair(*before, *after);
 }
 
 // Files before "--" are BEFORE, and those behind it AFTER; without it there are two, or a page
 // that compares two sides, which is both.
 Result<> split_inputs(DiffOptions& options) {
   std::vector<std::string>& before = options.report.inputs;
-  if (!options.spans.empty()) {
-    options.both_spans = parse_spans(options.spans, clock_ns(CLOCK_REALTIME));
+  if (options.spans) {
     if (!options.after.empty() || before.empty())
       return wrong_usage("--spans is of one side: the same recordings are both");
     options.after = before;
@@ -159,14 +144,14 @@ Result<LoadedProfile> load_side(const DiffOptions& options,
   if (options.is_page)
     side.side = which;
   side.inputs = inputs;
-  if (options.both_spans)
+  if (options.spans)
     side.recordings.span =
-        which == Side::kBefore ? options.both_spans->first : options.both_spans->second;
+        which == Side::kBefore ? options.spans->first : options.spans->second;
   side.is_compared = true;
   Format format = kComparedFormat;
   format.is_for_tools = side.format == "pprof";
   auto loaded = load_profile(side, format, files);
-  if (loaded && options.both_spans)
+  if (loaded && options.spans)
     join_recordings(loaded->profile);
   if (loaded)
     return loaded;
@@ -205,11 +190,9 @@ DifferenceOptions difference_options(const DiffOptions& options, bool is_exact) 
   const ViewOptions& view = options.report.view;
   constexpr double kPercent = 100;
   return {.by = view.by.empty() ? Dimension() : view.by.front(),
-          .per = options.per == "second"                                     ? Per::kSecond
-                 : options.per == "run" || (options.per.empty() && is_exact) ? Per::kRun
-                                                                             : Per::kShare,
+          .per = options.per.value_or(is_exact ? Per::kRun : Per::kShare),
           .is_of_totals = view.sort == SortBy::kTotal,
-          .confidence = std::stod(options.confidence) / kPercent,
+          .confidence = options.confidence / kPercent,
           .is_exact = is_exact};
 }
 
@@ -223,8 +206,8 @@ Difference compare(const ComparedProfile& before, const ComparedProfile& after,
 
 // True if something became dearer by more than --fail-above allows: the whole, or what has at
 // least a hundredth of it.
-Result<bool> is_failure(const Difference& difference, const std::string& fail_above) {
-  if (fail_above.empty())
+Result<bool> is_failure(const Difference& difference, std::optional<double> fail_above) {
+  if (!fail_above)
     return false;
   if (!has_verdicts(difference))
     return Error("--fail-above: one file of a side does not tell what is more than noise")
@@ -238,7 +221,7 @@ Result<bool> is_failure(const Difference& difference, const std::string& fail_ab
                kManyRuns)
         .with_hint("equal programs would fail as well: record each several times, alternating")
         .with_exit_status(kUsage);
-  double limit = std::stod(fail_above) / 100;
+  double limit = *fail_above / 100;
   constexpr double kLeastPart = 0.01;
   auto is_too_dear = [&](const DifferenceRow& row) {
     return row.is_more() && row.relative() > limit;
@@ -300,8 +283,7 @@ Result<int> run_diff(DiffOptions& options) {
   if (auto checked = check_by(options); !checked)
     return std::move(checked).error();
   ReportOptions& report = options.report;
-  report.filter.time = *parse_time_range(report.time);
-  if (auto understood = understand_times(report); !understood)
+  if (auto understood = set_span(report); !understood)
     return std::move(understood).error();
   // Paths, debug files and the running kernel are found while the process may still look for
   // them; it parses in a child that may not.
@@ -384,6 +366,7 @@ OptionGroup comparison_options(DiffOptions& options) {
   tree.help = "Compare each path of calls, and show those to what changed";
   tree.excludes = {"--sort", "--children", "--top", "--folded", "--pprof", "--html"};
   find(group, "--by").value = "KEY";
+  find(group, "--by").likely = words_of_names(comparable_dimension_names());
   explain(
       group, "--by",
       fmt::format("Compare by one of {} (default: function)", comparable_dimension_names()));
@@ -395,19 +378,17 @@ OptionGroup comparison_options(DiffOptions& options) {
        .help = "Compare shares of the whole (share, the default), time per second recorded "
                "(second: for equal load), or time per recording (run: for equal work, and of "
                "dumps of goroutines)",
-       .set = into(options.per),
-       .choices = {"share", "second", "run"}});
+       .take = one_of(options.per,
+                      {{"share", Per::kShare}, {"second", Per::kSecond}, {"run", Per::kRun}})});
   group.options.push_back({.names = "--confidence",
                            .value = "PERCENT",
                            .help = "Confidence of intervals and verdicts (default: 95)",
-                           .set = into(options.confidence),
-                           .check = check_confidence});
+                           .take = into(options.confidence, parse_confidence)});
   group.options.push_back({.names = "--fail-above",
                            .value = "PERCENT",
                            .help = "Exit with status 1 if the whole, or anything of at least 1 "
                                    "% of it, became significantly dearer by more",
-                           .set = into(options.fail_above),
-                           .check = check_number});
+                           .take = into(options.fail_above, parse_percent)});
   return group;
 }
 
@@ -433,27 +414,26 @@ std::vector<OptionGroup> diff_options(DiffOptions& options) {
        {{.names = "FILE",
          .help = "Recordings, directories of them, perf.data, pprof profiles or folded text: "
                  "BEFORE and AFTER, or several of each with -- between them",
-         .set = into(report.inputs),
+         .take = into(report.inputs),
          .values = Values::kFiles},
         {.names = "--after",
          .value = "FILE",
          .help = "The second side; the same as --",
-         .set = into(options.after),
+         .take = into(options.after),
          .values = Values::kFiles},
         {.names = "--spans",
          .value = "A..B,C..D",
          .help = "Compare two spans of time of the same recordings, such as of a directory: "
                  "14:00..14:10,14:20..14:30",
-         .set = into(options.spans),
-         .check = check_spans,
+         .take = into(options.spans, parse_spans),
          .excludes = {"--time", "--since", "--until", "--after"}},
         {.names = "-v,--verbose",
          .help = "Tell how it was compared, and how sure that is",
-         .set = into(report.view.is_verbose),
+         .take = into(report.view.is_verbose),
          .excludes = {"--quiet"}},
         {.names = "-q,--quiet",
          .help = "Print no warnings and no notes",
-         .set = into(report.is_quiet)}}}};
+         .take = into(report.is_quiet)}}}};
 }
 
 }  // namespace

@@ -166,22 +166,21 @@ Command make_index() {
   std::vector<Option> all = {
       {.names = "BINARY",
        .help = "ELF files, which may be stripped",
-       .set = into(options->binaries),
+       .take = into(options->binaries),
        .values = Values::kWords,
        .is_required = true},
       {.names = "-o,--output",
        .value = "FILE",
        .help = "File to write (default: the name of BINARY with .gsym, here)",
-       .set = into(options->output),
+       .take = into(options->output),
        .excludes = {"--store"}},
       {.names = "--store",
        .value = "DIR",
        .help = "Write DIR/.build-id/xx/yyyy.gsym, where resolve and report find it",
-       .set = into(options->store),
-       .check = check_directory},
+       .take = into(options->store, parse_directory)},
       {.names = "-q,--quiet",
        .help = "Print warnings and errors only",
-       .set = into(options->is_quiet)}};
+       .take = into(options->is_quiet)}};
   return {
       .name = "index",
       .summary = "Write the names of a binary's code as GSYM",

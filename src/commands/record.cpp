@@ -18,7 +18,7 @@
 #include "base/text.h"
 #include "commands/command.h"
 #include "commands/foreign_words.h"
-#include "commands/option_checks.h"
+#include "commands/option_values.h"
 #include "commands/record_health.h"
 #include "commands/record_options.h"
 #include "commands/record_output.h"
@@ -98,7 +98,8 @@ void print_summary(const Recorder::Summary& summary, const RecordOptions& option
     print(stderr, "archived {} {} in {}{}\n", summary.archived,
           summary.archived == 1 ? "file" : "files",
           options.rotate.empty() && options.last.empty() ? "it" : "the directory",
-          options.archive == "all" ? "; debug files that lie apart are not kept" : "");
+          options.archive == ArchiveMode::kAll ? "; debug files that lie apart are not kept"
+                                               : "");
   if (summary.samples > 0 && options.output != "-" && !options.runs)
     print(stderr, "next: gosym report{}{}\n", options.output == kDefaultOutput ? "" : " ",
           options.output == kDefaultOutput ? "" : shell_quoted(as_operand(options.output)));

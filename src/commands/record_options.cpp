@@ -8,9 +8,10 @@
 
 #include "base/text.h"
 #include "commands/debug_options.h"
-#include "commands/option_checks.h"
+#include "commands/option_values.h"
 #include "goroutine/wall_sampler.h"
 #include "proc/process.h"
+#include "record/event_type.h"
 
 namespace gosym {
 
@@ -267,22 +268,6 @@ Result<> set_call_graph(const std::string& text, SamplerOptions& sampler) {
   return Ok{};
 }
 
-ArchiveMode archive_mode(std::string_view text) {
-  if (text == "none")
-    return ArchiveMode::kNone;
-  return text == "all" ? ArchiveMode::kAll : ArchiveMode::kAuto;
-}
-
-Result<SamplerKind> parse_sampler(std::string_view text) {
-  if (text == "auto")
-    return SamplerKind::kAuto;
-  if (text == "bpf")
-    return SamplerKind::kBpf;
-  if (text == "perf")
-    return SamplerKind::kPerf;
-  return usage_error(fmt::format("--sampler: '{}' is not auto, bpf or perf", printable(text)));
-}
-
 Result<> set_scope(const RecordOptions& options, Scope& scope) {
   for (const std::string& process : options.processes)
     if (auto pid = parse_decimal(process))
@@ -369,7 +354,7 @@ Result<> set_limits(const RecordOptions& options, RecordPlan& plan) {
       return usage_error(fmt::format("--max-size: '{}' is not a size such as 500K, 10M or 2G",
                                      printable(options.max_size)));
   }
-  plan.max_loss = *parse_loss(options.max_loss);
+  plan.max_loss = options.max_loss;
   return set_directory(options, plan);
 }
 
@@ -378,7 +363,7 @@ Result<> set_limits(const RecordOptions& options, RecordPlan& plan) {
 Result<RecordPlan> make_plan(const RecordOptions& options) {
   RecordPlan plan;
   SamplerOptions& sampler = plan.sampler;
-  plan.archive = {archive_mode(options.archive), options.archived_data};
+  plan.archive = {options.archive, options.archived_data};
   sampler.has_user = !options.is_kernel_only;
   sampler.has_kernel = !options.is_user_only;
   // Contradictions first: an error about a value would hide them.
@@ -388,10 +373,7 @@ Result<RecordPlan> make_plan(const RecordOptions& options) {
     return std::move(checked).error();
   if (auto set = set_scope(options, sampler.scope); !set)
     return std::move(set).error();
-  auto kind = parse_sampler(options.sampler);
-  if (!kind)
-    return std::move(kind).error();
-  sampler.kind = *kind;
+  sampler.kind = options.sampler;
   if (auto set = set_rate(options, sampler); !set)
     return std::move(set).error();
   if (auto set = set_wall(options, plan); !set)
@@ -409,50 +391,45 @@ OptionGroup target_options(RecordOptions& options) {
             .value = "PID|NAME",
             .help = "Record these processes and their future children, by PID or program "
                     "name; separate several by commas",
-            .set = into(options.processes),
-            .check = check_process,
+            .take = into(options.processes, parse_process),
             .values = Values::kWords},
            {.names = "--comm",
             .value = "NAME[,NAME]",
             .help = "The same by name only: as ps shows it, or the program's file name",
-            .set = into(options.comms),
-            .check = check_given,
-            .values = Values::kCommaList},
+            .take = into(options.comms, parse_given),
+            .values = Values::kCommaList,
+            .listed = Listed::kPrograms},
            {.names = "-u,--user",
             .value = "USER",
             .help = "Record the processes that this user (name or uid) runs at the start, "
                     "and their future children",
-            .set = into(options.user),
-            .check = check_given},
+            .take = into(options.user, parse_given)},
            {.names = "-t,--tid",
             .value = "TID[,TID]",
             .help = "Record only these threads",
-            .set = into(options.tids),
-            .check = check_id("thread"),
+            .take = into(options.tids, parse_thread_id),
             .values = Values::kWords},
            {.names = "--cgroup",
             .value = "PATH",
             .help = "Record what runs in this cgroup (v2) or below it; may be repeated",
-            .set = into(options.cgroups),
-            .check = check_given,
+            .take = into(options.cgroups, parse_given),
             .values = Values::kEach},
            {.names = "-a,--all",
             .help = "Record all processes",
-            .set = into(options.is_system_wide)},
+            .take = into(options.is_system_wide)},
            {.names = "-C,--cpu",
             .value = "CPUS",
             .help = "Record only these CPUs, such as 0-3,6; alone, all processes there",
-            .set = into(options.cpus),
-            .check = check_given},
+            .take = into(options.cpus, parse_given)},
            {.names = "--no-inherit",
             .help = "Do not record child processes",
-            .set = into(options.leaves_children)},
+            .take = into(options.leaves_children)},
            {.names = "-U,--user-only",
             .help = "Sample user-space code only",
-            .set = into(options.is_user_only)},
+            .take = into(options.is_user_only)},
            {.names = "-K,--kernel-only",
             .help = "Sample kernel code only",
-            .set = into(options.is_kernel_only)}}};
+            .take = into(options.is_kernel_only)}}};
 }
 
 OptionGroup sampling_options(RecordOptions& options) {
@@ -462,24 +439,25 @@ OptionGroup sampling_options(RecordOptions& options) {
         .value = "NAME[,NAME]",
         .help = "Events to sample, up to four: cpu-clock, instructions, "
                 "page-faults/period=100/, ... (default: cycles, or cpu-clock without it)",
-        .set = into(options.events),
-        .check = check_given,
-        .values = Values::kCommaList},
+        .take = into(options.events, parse_given),
+        .values = Values::kCommaList,
+        .likely = event_type_names()},
        {.names = "-F,--freq",
         .value = "HZ",
         .help = "Samples per second of CPU time, up to 10,000, or max (default: 99)",
-        .set = into(options.frequency)},
+        .take = into(options.frequency),
+        .likely = {"99", "499", "999", "max"}},
        {.names = "-c,--count",
         .value = "N",
         .help = "Sample every N events of -e instead of at a frequency",
-        .set = into(options.period),
-        .check = check_given,
+        .take = into(options.period, parse_given),
         .excludes = {"--freq"}},
        {.names = "--call-graph",
         .value = "MODE[,SIZE]",
         .help = "How to find callers: fp, auto or dwarf, looking at SIZE bytes of the "
                 "stack (default: auto,32768)",
-        .set = into(options.call_graph)},
+        .take = into(options.call_graph),
+        .likely = {"auto", "fp", "dwarf"}},
        {.names = "-g",
         .help = "Accepted for compatibility with perf; call stacks are always recorded"},
        {.names = "-f",
@@ -491,7 +469,9 @@ OptionGroup sampling_options(RecordOptions& options) {
        {.names = "--sampler",
         .value = "NAME",
         .help = "Take samples by bpf or perf; auto uses what is allowed (default: auto)",
-        .set = into(options.sampler)}}};
+        .take = one_of(options.sampler, {{"auto", SamplerKind::kAuto},
+                                         {"bpf", SamplerKind::kBpf},
+                                         {"perf", SamplerKind::kPerf}})}}};
 }
 
 Option duration_option(RecordOptions& options) {
@@ -500,8 +480,8 @@ Option duration_option(RecordOptions& options) {
           .help =
               "Stop after this time, in seconds or such as 1.5s, 2m (default: until "
               "Ctrl-C)",
-          .set = into(options.duration),
-          .check = check_given};
+          .take = into(options.duration, parse_given),
+          .likely = {"10s", "30s", "1m"}};
 }
 
 Option archive_option(RecordOptions& options) {
@@ -511,8 +491,9 @@ Option archive_option(RecordOptions& options) {
               "Files to store in the recording: auto (deleted, replaced, or inside a "
               "container), all, none "
               "(default: auto)",
-          .set = into(options.archive),
-          .choices = {"auto", "all", "none"}};
+          .take = one_of(options.archive, {{"auto", ArchiveMode::kAuto},
+                                           {"all", ArchiveMode::kAll},
+                                           {"none", ArchiveMode::kNone}})};
 }
 
 Option archive_data_option(ArchivedData& data) {
@@ -520,11 +501,7 @@ Option archive_data_option(ArchivedData& data) {
       .names = "--archive-data",
       .value = "yes|no",
       .help = "Store files with their initial data (.data), which name no code (default: yes)",
-      .set =
-          [&data](const std::string& text) {
-            data = text == "yes" ? ArchivedData::kKept : ArchivedData::kLeftOut;
-          },
-      .choices = {"yes", "no"}};
+      .take = one_of(data, {{"yes", ArchivedData::kKept}, {"no", ArchivedData::kLeftOut}})};
 }
 
 namespace {
@@ -535,12 +512,12 @@ Option wall_option(RecordOptions& options) {
           .help =
               "Also sample all goroutines, running or waiting, HZ times a second: the event "
               "wall (default: 97)",
-          .set = [&options](const std::string& text) { options.wall = text; },
+          .take = into(options.wall),
           .values = Values::kOptional};
 }
 
-// The name of an output with %h, %t and %% replaced; none: it has another one.
-std::optional<std::string> output_name(const std::string& text) {
+// The name of an output with %h, %t and %% replaced.
+Result<std::string> output_name(const std::string& text) {
   std::string name;
   for (size_t i = 0; i < text.size(); i++) {
     if (text[i] != '%') {
@@ -555,32 +532,19 @@ std::optional<std::string> output_name(const std::string& text) {
     else if (what == '%')
       name += '%';
     else
-      return {};
+      return errorf(
+          "'{}': %h is the host, %t the time, %% a percent sign; nothing else follows a %",
+          printable(text));
   }
   return name;
 }
 
-std::string check_output_name(const std::string& text) {
-  if (output_name(text))
-    return {};
-  return fmt::format(
-      "'{}': %h is the host, %t the time, %% a percent sign; nothing else "
-      "follows a %",
-      printable(text));
-}
-
-std::optional<uint32_t> parse_runs(const std::string& text) {
+Result<uint32_t> parse_runs(const std::string& text) {
   constexpr uint32_t kMaxRuns = 10'000;
   auto runs = parse_decimal(text);
   if (!runs || *runs == 0 || *runs > kMaxRuns)
-    return {};
+    return errorf("'{}' is not a number from 1 to {}", printable(text), with_commas(kMaxRuns));
   return static_cast<uint32_t>(*runs);
-}
-
-std::string check_runs_given(const std::string& text) {
-  return parse_runs(text)
-             ? std::string()
-             : fmt::format("'{}' is not a number from 1 to 10,000", printable(text));
 }
 
 OptionGroup output_options(RecordOptions& options) {
@@ -590,72 +554,67 @@ OptionGroup output_options(RecordOptions& options) {
        {.names = "--max-size",
         .value = "SIZE",
         .help = "Stop when the file is this large, such as 500K, 10M (default: no limit)",
-        .set = into(options.max_size),
-        .check = check_given},
+        .take = into(options.max_size, parse_given)},
        loss_option(options.max_loss),
        {.names = "-o,--output",
         .value = "FILE",
         .help = "Write to FILE, and keep an old one as FILE.old; %h in it is the host's name, "
                 "%t the time; - is standard output (default: cpu.raw)",
-        .set =
+        .take =
             [&options](const std::string& text) {
-              options.output = *output_name(text);
               options.has_output = true;
-            },
-        .check = check_output_name},
+              return into(options.output, output_name).parse(text);
+            }},
        {.names = "--rotate",
         .value = "TIME",
         .help = "Write into the directory that -o names, and begin a new file there after each "
                 "TIME, such as 60s",
-        .set = into(options.rotate),
-        .check = check_given,
-        .excludes = {"--max-size", "--runs", "--last"}},
+        .take = into(options.rotate, parse_given),
+        .excludes = {"--max-size", "--runs", "--last"},
+        .likely = {"60s", "5m"}},
        {.names = "--last",
         .value = "TIME",
         .help = "Keep the last TIME in memory, such as 60s, and make a file of it in the "
                 "directory that -o names when --when says so, or gosym snapshot",
-        .set = into(options.last),
-        .check = check_given,
-        .excludes = {"--max-size", "--runs"}},
+        .take = into(options.last, parse_given),
+        .excludes = {"--max-size", "--runs"},
+        .likely = {"60s", "5m"}},
        {.names = "--when",
         .value = "WHAT",
         .help =
             "What to wait for: cpu>80%, psi.cpu.some>30%, cgroup:PATH.cpu>2, file:PATH; may "
             "be repeated",
-        .set = into(options.when),
-        .check = check_given,
-        .values = Values::kEach},
+        .take = into(options.when, parse_given),
+        .values = Values::kEach,
+        .likely = {"cpu>80%", "psi.cpu.some>30%"}},
        {.names = "--keep",
         .value = "HOW-MUCH",
         .help = "Remove the oldest files of that directory: those older than 24h or 7d, or "
                 "beyond 10G of all, or 7d,10G (default: none)",
-        .set = into(options.keep),
-        .check = check_given},
+        .take = into(options.keep, parse_given),
+        .likely = {"24h", "7d", "10G"}},
        {.names = "--runs",
         .value = "N",
         .help = "Run the command N times, and record each into a file of its own of the "
                 "directory that -o names",
-        .set = [&options](const std::string& text) { options.runs = *parse_runs(text); },
-        .check = check_runs_given},
+        .take = into(options.runs, parse_runs)},
        archive_option(options),
        archive_data_option(options.archived_data),
        {.names = "--metrics",
         .value = "FILE",
         .help = "Write figures of the recorder into FILE each 15 s, such as "
                 "/var/lib/node_exporter/gosym.prom, for Prometheus",
-        .set = into(options.metrics),
-        .check = check_given},
+        .take = into(options.metrics, parse_given)},
        {.names = "--host-root",
         .value = "DIR",
         .help = "Files that lie at their paths below DIR are the host's, and not stored "
                 "(default: /proc/1/root where that is another root than ours)",
-        .set = [&options](const std::string& text) { options.host_root = text; },
-        .check = check_directory},
+        .take = into(options.host_root, parse_directory)},
        {.names = "-v,--verbose",
         .help = "Print more detail",
-        .set = into(options.is_verbose),
+        .take = into(options.is_verbose),
         .excludes = {"--quiet"}},
-       {.names = "-q,--quiet", .help = "Print errors only", .set = into(options.is_quiet)}}};
+       {.names = "-q,--quiet", .help = "Print errors only", .take = into(options.is_quiet)}}};
 }
 
 }  // namespace
@@ -667,8 +626,9 @@ std::vector<OptionGroup> record_options(RecordOptions& options) {
        .value = "THRESHOLD",
        .help = "Also sample where threads wait, and why: each wait of THRESHOLD or longer, and "
                "some that are shorter (default: 10ms)",
-       .set = [&options](const std::string& text) { options.off_cpu = text; },
-       .values = Values::kOptional});
+       .take = into(options.off_cpu),
+       .values = Values::kOptional,
+       .likely = {"10ms", "1ms", "0"}});
   sampling.options.push_back(wall_option(options));
   return {target_options(options), std::move(sampling), output_options(options)};
 }

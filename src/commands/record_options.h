@@ -35,17 +35,17 @@ struct RecordOptions {
   std::optional<std::string> wall;  // looks a second; empty: the default; none: not asked for
   std::string duration;
   std::string max_size;
-  std::string max_loss;
-  std::string rotate;  // empty: into one file
+  double max_loss = 100;  // percent of the samples
+  std::string rotate;     // empty: into one file
   std::string keep;
   std::string last;                      // empty: it is no flight recorder
   std::vector<std::string> when;         // what it waits for
   std::string metrics;                   // a file; empty: none
   std::optional<std::string> host_root;  // none: it is looked for
   std::string call_graph = "auto";
-  std::string archive = "auto";
+  ArchiveMode archive = ArchiveMode::kAuto;
   ArchivedData archived_data = ArchivedData::kKept;
-  std::string sampler = "auto";
+  SamplerKind sampler = SamplerKind::kAuto;
   std::string output = kDefaultOutput;
   bool has_output = false;       // it was named
   std::optional<uint32_t> runs;  // of the command, each with a recording of its own

@@ -20,7 +20,7 @@
 #include "commands/foreign_words.h"
 #include "commands/load_profile.h"
 #include "commands/needs.h"
-#include "commands/option_checks.h"
+#include "commands/option_values.h"
 #include "commands/page_sources.h"
 #include "commands/report_options.h"
 #include "commands/terminal.h"
@@ -286,10 +286,9 @@ Command make_report() {
           .rewrite = understand_report_words,
           .foreign_words = words_for_report(),
           .run = [options] {
-            options->filter.time = *parse_time_range(options->time);
             if (options->inputs.empty())
               options->inputs = {"cpu.raw"};
-            if (auto understood = understand_times(*options); !understood)
+            if (auto understood = set_span(*options); !understood)
               return Result<int>(std::move(understood).error());
             return run_report(*options);
           }};
@@ -363,7 +362,7 @@ std::string name_of(const std::vector<std::string>& inputs) {
 bool is_partial(const std::vector<NamedRecording>& recordings, const RecordingStats& stats,
                 const ReportOptions& options) {
   bool is_cut = options.is_strict && !are_whole(recordings);
-  return is_cut || loss_percent(stats) > *parse_loss(options.max_loss);
+  return is_cut || loss_percent(stats) > options.max_loss;
 }
 
 std::vector<std::string> damage_of(const NamedRecording& one) {

@@ -6,7 +6,8 @@
 #include "base/clock.h"
 #include "base/exit_status.h"
 #include "base/text.h"
-#include "commands/option_checks.h"
+#include "commands/option_values.h"
+#include "record/event_type.h"
 
 namespace gosym {
 
@@ -19,103 +20,74 @@ std::vector<std::string> format_names() {
   return names;
 }
 
-std::string check_label(const std::string& text) {
+Result<std::string> parse_label(const std::string& text) {
   size_t equals = text.find('=');
-  return equals != text.npos && equals > 0
-             ? std::string()
-             : fmt::format("'{}' is not KEY=VALUE", printable(text));
+  if (equals == text.npos || equals == 0)
+    return errorf("'{}' is not KEY=VALUE", printable(text));
+  return text;
 }
 
-std::string check_time(const std::string& text) {
-  auto range = parse_time_range(text);
-  return range ? std::string() : range.error().message();
-}
-
-std::string check_moment(const std::string& text) {
-  if (parse_moment(text, clock_ns(CLOCK_REALTIME)))
-    return {};
-  return fmt::format("'{}' is not a time such as 14:02, 2026-11-22T14:02 or -10m",
-                     printable(text));
-}
-
-std::string check_pattern(const std::string& text) {
-  auto pattern = Pattern::parse(text);
-  return pattern ? std::string() : pattern.error().message();
-}
-
-// For text that check_pattern() has found to be a pattern.
-template <class T>
-Setter into_patterns(std::vector<T>& patterns) {
-  return [&patterns](const std::string& text) { patterns.push_back(*Pattern::parse(text)); };
-}
-
-std::string check_dimensions(const std::string& text) {
+Result<std::vector<Dimension>> parse_dimensions(const std::string& text) {
   std::vector<std::string_view> parts = split(text, ',');
   if (parts.size() > kMaxDimensions)
-    return fmt::format("'{}' has more than {} parts", printable(text), kMaxDimensions);
-  for (std::string_view part : parts)
-    if (auto dimension = parse_dimension(part); !dimension)
-      return dimension.error().message();
-  return {};
+    return errorf("'{}' has more than {} parts", printable(text), kMaxDimensions);
+  std::vector<Dimension> dimensions;
+  for (std::string_view part : parts) {
+    auto dimension = parse_dimension(part);
+    if (!dimension)
+      return std::move(dimension).error();
+    dimensions.push_back(*std::move(dimension));
+  }
+  return dimensions;
 }
 
-std::string check_percent(const std::string& text) {
-  std::string_view digits = text;
-  if (digits.ends_with('%'))
-    digits.remove_suffix(1);
-  bool is_number = !digits.empty() && digits.find_first_not_of("0123456789.") == digits.npos &&
-                   std::ranges::count(digits, '.') <= 1 && digits != ".";
-  return is_number && std::stod(std::string(digits)) <= 100
-             ? std::string()
-             : fmt::format("'{}' is not a percentage", printable(text));
-}
-
-std::string check_depth(const std::string& text) {
+Result<uint32_t> parse_depth(const std::string& text) {
   auto depth = parse_decimal(text);
-  return depth && *depth > 0 && *depth < UINT32_MAX
-             ? std::string()
-             : fmt::format("'{}' is not a depth", printable(text));
+  if (!depth || *depth == 0 || *depth >= UINT32_MAX)
+    return errorf("'{}' is not a depth", printable(text));
+  return static_cast<uint32_t>(*depth);
 }
 
 // Keys that perf sorts by are keys of --by here.
-std::string check_sort(const std::string& text) {
-  if (text == "self" || text == "total" || text == "name")
-    return {};
-  return fmt::format("'{}' is not one of self, total, name{}", printable(text),
-                     check_dimensions(text).empty()
-                         ? fmt::format("; in gosym: --by {}", printable(text))
-                         : "");
+Take sort_order(SortBy& sort) {
+  Take take = one_of(
+      sort, {{"self", SortBy::kSelf}, {"total", SortBy::kTotal}, {"name", SortBy::kName}});
+  take.parse = [parse = take.parse](const std::string& text) {
+    std::string wrong = parse(text);
+    return wrong.empty() || !parse_dimensions(text)
+               ? wrong
+               : fmt::format("{}; in gosym: --by {}", wrong, printable(text));
+  };
+  return take;
 }
 
 Option view_option(std::string names, std::string help, View view, ViewOptions& options) {
-  return {.names = std::move(names),
-          .help = std::move(help),
-          .set = [&options, view](const std::string& /*none*/) { options.view = view; }};
+  return {.names = std::move(names), .help = std::move(help), .take = sets(options.view, view)};
 }
 
 Option function_option(std::string names, std::string help, View view, ViewOptions& options) {
   return {.names = std::move(names),
           .value = "RE",
           .help = std::move(help),
-          .set =
-              [&options, view](const std::string& text) {
-                options.view = view;
-                options.function = *Pattern::parse(text);
-              },
-          .check = check_pattern};
+          .take = [&options, view](const std::string& text) {
+            auto pattern = Pattern::parse(text);
+            if (!pattern)
+              return pattern.error().message();
+            options.view = view;
+            options.function = *std::move(pattern);
+            return std::string();
+          }};
 }
 
 }  // namespace
 
 OptionGroup view_options(ViewOptions& options) {
-  auto set_dimensions = [&options](const std::string& text) {
-    for (std::string_view part : split(text, ','))
-      options.by.push_back(*parse_dimension(part));
-  };
-  auto set_sort = [&options](const std::string& text) {
-    options.sort = text == "total"  ? SortBy::kTotal
-                   : text == "name" ? SortBy::kName
-                                    : SortBy::kSelf;
+  auto take_dimensions = [&options](const std::string& text) {
+    auto dimensions = parse_dimensions(text);
+    if (!dimensions)
+      return dimensions.error().message();
+    options.by.insert(options.by.end(), dimensions->begin(), dimensions->end());
+    return std::string();
   };
   std::vector<std::string> views = {"--tree", "--inverted", "--callers", "--callees",
                                     "--lines"};
@@ -136,46 +108,39 @@ OptionGroup view_options(ViewOptions& options) {
         .value = "KEY[,KEY...]",
         .help =
             fmt::format("Group by {}; a second key groups within the first", dimension_names()),
-        .set = set_dimensions,
-        .check = check_dimensions,
+        .take = take_dimensions,
         .excludes = {"--callers", "--callees", "--lines"},
-        .values = Values::kEach},
+        .values = Values::kEach,
+        .likely = words_of_names(dimension_names())},
        {.names = "--sort",
         .value = "KEY",
         .help = "Order rows by self, total or name (default: self); keys are for --by",
-        .set = set_sort,
-        .check = check_sort},
+        .take = sort_order(options.sort)},
        {.names = "--children",
         .help = "The same as --sort total, for compatibility with perf",
-        .set = [&options](const std::string& /*none*/) { options.sort = SortBy::kTotal; }},
+        .take = sets(options.sort, SortBy::kTotal)},
        {.names = "--no-children",
         .help = "The same as --sort self",
-        .set = [&options](const std::string& /*none*/) { options.sort = SortBy::kSelf; }},
+        .take = sets(options.sort, SortBy::kSelf)},
        {.names = "-n,--show-nr-samples",
         .help = "Add a column with the number of samples",
-        .set = into(options.has_counts)},
+        .take = into(options.has_counts)},
        {.names = "--top",
         .value = "N",
         .help = "Show N rows, in each group of --by; 0 is all (default: what fits, at most 20)",
-        .set = [&options](const std::string& text) { options.top = parse_decimal(text); },
-        .check = check_count},
+        .take = into(options.top, parse_count)},
        {.names = "--min,--percent-limit",
         .value = "PERCENT",
         .help = "Leave calls below PERCENT of all samples out of a tree (default: 1)",
-        .set = [&options](const std::string& text) { options.least_percent = std::stod(text); },
-        .check = check_percent},
+        .take = into(options.least_percent, parse_share)},
        {.names = "--depth",
         .value = "N",
         .help = "Show a tree N calls deep (default: all)",
-        .set =
-            [&options](const std::string& text) {
-              options.depth = static_cast<uint32_t>(*parse_decimal(text));
-            },
-        .check = check_depth},
+        .take = into(options.depth, parse_depth)},
        {.names = "--fold-recursion",
         .help = "Show functions that call themselves, or up to 16 that call each other in "
                 "turn, once; ×98: the deepest such recursion there has 98 calls",
-        .set = into(options.folds_recursion)}}};
+        .take = into(options.folds_recursion)}}};
   // One view at a time.
   for (Option& option : group.options) {
     auto is_own = [&](const std::string& view) { return option.names.ends_with(view); };
@@ -190,8 +155,7 @@ OptionGroup selection_options(Selection& selection) {
     return Option{.names = std::string(names),
                   .value = "RE",
                   .help = std::string(help),
-                  .set = into_patterns(patterns),
-                  .check = check_pattern,
+                  .take = into(patterns, Pattern::parse),
                   .values = Values::kEach};
   };
   return {
@@ -207,20 +171,18 @@ OptionGroup selection_options(Selection& selection) {
        {.names = "--mine",
         .value = "RE",
         .help = "Remove functions that are not the program's own, or do not match RE",
-        .set =
+        .take =
             [&](const std::string& text) {
               selection.is_mine = true;
-              if (!text.empty())
-                into_patterns(selection.mine)(text);
+              return text.empty() ? text : into(selection.mine, Pattern::parse).parse(text);
             },
-        .check = check_pattern,
         .values = Values::kOptional},
        {.names = "--no-kernel",
         .help = "Remove kernel functions from stacks",
-        .set = [&](const std::string& /*none*/) { selection.has_kernel = false; }},
+        .take = sets(selection.has_kernel, false)},
        {.names = "--no-inlines",
         .help = "Show inlined calls as part of the function that they were compiled into",
-        .set = [&](const std::string& /*none*/) { selection.has_inlines = false; }}}};
+        .take = sets(selection.has_inlines, false)}}};
 }
 
 namespace {
@@ -237,8 +199,7 @@ std::vector<std::string> other_formats(std::string_view name) {
 Option format_option(const std::string& name, std::string help, ReportOptions& options) {
   return {.names = name,
           .help = std::move(help),
-          .set = [&options, format = name.substr(2)](
-                     const std::string& /*none*/) { options.format = format; },
+          .take = sets(options.format, name.substr(2)),
           .excludes = other_formats(name)};
 }
 
@@ -248,10 +209,11 @@ Option file_option(const std::string& name, std::string help, ReportOptions& opt
   return {.names = name,
           .value = "FILE",
           .help = std::move(help),
-          .set =
+          .take =
               [&options, format = name.substr(2)](const std::string& file) {
                 options.format = format;
                 options.output = file;
+                return std::string();
               },
           .excludes = std::move(others)};
 }
@@ -265,12 +227,11 @@ OptionGroup output_options(ReportOptions& options) {
         .value = "FORMAT",
         .help =
             fmt::format("Form of the output: {} (default: text)", joined(format_names(), ", ")),
-        .set = into(options.format),
-        .choices = format_names()},
+        .take = one_of(options.format, format_names())},
        {.names = "-o,--output",
         .value = "FILE",
         .help = "Write to FILE instead of standard output",
-        .set = into(options.output)},
+        .take = into(options.output)},
        format_option("--json", "Write JSON, for programs", options),
        format_option("--md", "Write Markdown, for a message", options),
        format_option("--csv", "Write the table as CSV", options),
@@ -282,7 +243,7 @@ OptionGroup output_options(ReportOptions& options) {
                    options),
        {.names = "--html-source",
         .help = "Put the source files that have samples into the page",
-        .set = into(options.has_page_sources),
+        .take = into(options.has_page_sources),
         .needs = "--html"},
        file_option("--svg", "Write a flame graph as a picture, for a ticket", options),
        file_option("--firefox", "Write a profile for profiler.firefox.com", options),
@@ -290,7 +251,7 @@ OptionGroup output_options(ReportOptions& options) {
        colour_option(options.colour),
        {.names = "--stdio",
         .help = "Print the report instead of opening the browser",
-        .set = into(options.is_stdio)},
+        .take = into(options.is_stdio)},
        pager_option(options.has_pager)}};
 }
 
@@ -300,104 +261,98 @@ std::vector<Option> place_options(ReportOptions& options) {
   return {{.names = "--host",
            .value = "NAME",
            .help = "Only recordings of these hosts",
-           .set = into(options.recordings.hosts),
-           .check = check_given,
+           .take = into(options.recordings.hosts, parse_given),
            .values = Values::kCommaList},
           {.names = "--service",
            .value = "NAME",
            .help = "Only this unit of systemd, such as nginx, or nginx.service",
-           .set = into(filter.services),
-           .check = check_given,
+           .take = into(filter.services, parse_given),
            .values = Values::kCommaList},
           {.names = "--container",
            .value = "ID",
            .help = "Only the container with this id, or one that begins so",
-           .set = into(filter.containers),
-           .check = check_given,
+           .take = into(filter.containers, parse_given),
            .values = Values::kCommaList},
           {.names = "--pod",
            .value = "UID",
            .help = "Only the pod of Kubernetes with this uid, or one that begins so",
-           .set = into(filter.pods),
-           .check = check_given,
+           .take = into(filter.pods, parse_given),
            .values = Values::kCommaList}};
 }
 
 OptionGroup filter_options(ReportOptions& options) {
   Filter& filter = options.filter;
+  // Both are told by one clock: -10m is the same moment to each.
+  auto parse_when = [now =
+                         clock_ns(CLOCK_REALTIME)](const std::string& text) -> Result<Moment> {
+    auto time = parse_moment(text, now);
+    if (!time)
+      return errorf("'{}' is not a time such as 14:02, 2026-11-22T14:02 or -10m",
+                    printable(text));
+    return Moment{text, *time};
+  };
   OptionGroup group = {
       "Select samples",
       {{.names = "--event",
         .value = "NAME",
         .help = "Only samples of this event, if there are several",
-        .set = into(options.event),
-        .check = check_given},
+        .take = into(options.event, parse_given),
+        .likely = event_type_names()},
        {.names = "--pid",
         .value = "PID",
         .help = "Only these processes, such as 1,2; may be repeated",
-        .set = into(filter.pids),
-        .check = check_id("process"),
+        .take = into(filter.pids, parse_process_id),
         .values = Values::kCommaList},
        {.names = "--tid",
         .value = "TID",
         .help = "Only these threads",
-        .set = into(filter.tids),
-        .check = check_id("thread"),
+        .take = into(filter.tids, parse_thread_id),
         .values = Values::kCommaList},
        {.names = "-c,--comm",
         .value = "NAME",
         .help = "Only threads, or processes, with this name",
-        .set = into(filter.comms),
+        .take = into(filter.comms),
         .values = Values::kCommaList},
        {.names = "--cgroup",
         .value = "PATH|ID",
         .help = "Only this cgroup and those below it, or the container with this id",
-        .set = into(filter.cgroups),
-        .check = check_given,
+        .take = into(filter.cgroups, parse_given),
         .values = Values::kCommaList},
        {.names = "--label",
         .value = "KEY=VALUE",
         .help = "Only goroutines with this label (set through runtime/pprof)",
-        .set = into(filter.labels),
-        .check = check_label,
+        .take = into(filter.labels, parse_label),
         .values = Values::kEach},
        {.names = "--time",
         .value = "A,B",
         .help = "Only from A to B, in seconds from the start; either may be empty",
-        .set = into(options.time),
-        .check = check_time},
+        .take = into(filter.time, parse_time_range)},
        {.names = "--since",
         .value = "WHEN",
         .help = "Only from then on, as clocks had it: 14:02, 2026-11-22T14:02, -10m; with "
                 "a Z of UTC",
-        .set = into(options.since),
-        .check = check_moment,
-        .excludes = {"--time", "--align"}},
+        .take = into(options.since, parse_when),
+        .excludes = {"--time", "--align"},
+        .likely = {"-10m", "-1h"}},
        {.names = "--until",
         .value = "WHEN",
         .help = "Only up to then",
-        .set = into(options.until),
-        .check = check_moment,
+        .take = into(options.until, parse_when),
         .excludes = {"--time", "--align"}},
        {.names = "--align",
         .help = "Let the recordings of several hosts begin together",
-        .set = into(options.is_aligned)}}};
+        .take = into(options.is_aligned)}}};
   std::vector<Option> places = place_options(options);
   group.options.insert(group.options.end() - 1, places.begin(), places.end());
   return group;
 }
 
-Result<> understand_times(ReportOptions& options) {
-  uint64_t now = clock_ns(CLOCK_REALTIME);
-  Span& span = options.recordings.span;
-  if (!options.since.empty())
-    span.since = *parse_moment(options.since, now);
-  if (!options.until.empty())
-    span.until = *parse_moment(options.until, now);
-  if (span.since < span.until)
-    return Ok{};
-  return errorf("--since {} is not before --until {}", options.since, options.until)
-      .with_exit_status(kUsage);
+Result<> set_span(ReportOptions& options) {
+  if (options.since.time >= options.until.time)
+    return errorf("--since {} is not before --until {}", options.since.text, options.until.text)
+        .with_exit_status(kUsage);
+  options.recordings.span = {options.since.time, options.until.time};
+  return Ok{};
 }
 
 OptionGroup naming_options(ReportOptions& options) {
@@ -405,14 +360,14 @@ OptionGroup naming_options(ReportOptions& options) {
           {name_option(options.name_form),
            {.names = "--wrappers",
             .help = "Keep the wrapper functions that Go's own tracebacks leave out",
-            .set = into(options.keeps_wrappers)},
+            .take = into(options.keeps_wrappers)},
            {.names = "--source",
             .value = "DIR",
             .help = "Look for source files below DIR first, by the ends of their paths",
-            .set = into(options.source_directory)},
+            .take = into(options.source_directory)},
            {.names = "--goid",
             .help = "Add the goroutine id to each sample (pprof only)",
-            .set = into(options.has_goids)}}};
+            .take = into(options.has_goids)}}};
 }
 
 Result<> check_view(const ViewOptions& view) {
@@ -432,45 +387,41 @@ std::vector<OptionGroup> report_options(ReportOptions& options) {
         .value = "FILE",
         .help = "Recordings to read, directories of them, perf.data, pprof profiles or folded "
                 "text, or - for standard input (default: cpu.raw)",
-        .set = into(options.inputs),
+        .take = into(options.inputs),
         .values = Values::kFiles},
        {.names = "--needs",
         .help = "List the files whose code has no names, and their packages, and nothing else",
-        .set = into(options.has_needs)},
+        .take = into(options.has_needs)},
        {.names = "--strict",
         .help = "Exit with status 3 if the recording is damaged or truncated",
-        .set = into(options.is_strict)},
+        .take = into(options.is_strict)},
        loss_option(options.max_loss),
        {.names = "-v,--verbose",
         .help = "Print more detail",
-        .set = into(options.is_verbose),
+        .take = into(options.is_verbose),
         .excludes = {"--quiet"}},
        {.names = "-q,--quiet",
         .help = "Print no warnings and no notes",
-        .set = into(options.is_quiet)}}};
+        .take = into(options.is_quiet)}}};
   OptionGroup filters = filter_options(options);
   filters.options.push_back(
       {.names = "--side",
        .value = "SIDE",
        .help = "Of a page that gosym diff made, what was before, or what came after",
-       .set =
-           [&options](const std::string& side) {
-             options.side = side == "before" ? Side::kBefore : Side::kAfter;
-           },
-       .choices = {"before", "after"}});
+       .take = one_of(options.side, {{"before", Side::kBefore}, {"after", Side::kAfter}})});
   OptionGroup selection = selection_options(options.selection);
   selection.options.push_back(
       {.names = "--creators",
        .help = "Root the stacks of goroutines at where these were created",
-       .set = into(options.has_creators)});
+       .take = into(options.has_creators)});
   selection.options.push_back(
       {.names = "--charge-gc",
        .help = "Charge Go's garbage collection to the stacks that allocate: an estimate",
-       .set = into(options.charges_collector)});
+       .take = into(options.charges_collector)});
   selection.options.push_back(
       {.names = "--idle",
        .help = "Show waits of idle threads of Go's runtime with the others",
-       .set = into(options.has_idle)});
+       .take = into(options.has_idle)});
   return {view_options(options.view),
           std::move(filters),
           std::move(selection),

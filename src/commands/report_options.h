@@ -7,7 +7,7 @@
 #include "base/print.h"
 #include "commands/command_line.h"
 #include "commands/debug_options.h"
-#include "commands/option_checks.h"
+#include "commands/option_values.h"
 #include "commands/recordings.h"
 #include "commands/terminal.h"
 #include "exchange/input_kind.h"
@@ -17,14 +17,19 @@
 
 namespace gosym {
 
+// A time as it was given, and in nanoseconds since 1970.
+struct Moment {
+  std::string text = {};
+  uint64_t time = 0;
+};
+
 // The command line of `gosym report`.
 struct ReportOptions {
   std::vector<std::string> inputs = {};  // recordings, and directories of them
   std::string format = "text";
   std::string output = "-";
-  std::string time = ",";
-  std::string since;
-  std::string until;
+  Moment since;
+  Moment until = {"", UINT64_MAX};
   WantedRecordings recordings;  // by these, and by host
   ViewOptions view;
   Filter filter;
@@ -54,7 +59,7 @@ struct ReportOptions {
   std::string source_directory;    // empty: source files are where they are recorded to be
   bool has_page_sources = false;
   bool is_strict = false;
-  std::string max_loss;
+  double max_loss = 100;  // percent of the samples
   bool is_verbose = false;
   bool is_quiet = false;
 };
@@ -75,8 +80,8 @@ OptionGroup view_options(ViewOptions& options);
 Result<> check_view(const ViewOptions& view);
 OptionGroup selection_options(Selection& selection);
 OptionGroup filter_options(ReportOptions& options);
-// Understands the options of time, by what is now.
-Result<> understand_times(ReportOptions& options);
+// Makes one span of --since and --until.
+Result<> set_span(ReportOptions& options);
 OptionGroup output_options(ReportOptions& options);
 OptionGroup naming_options(ReportOptions& options);
 

@@ -98,7 +98,7 @@ Command make_snapshot() {
   auto options = std::make_shared<SnapshotOptions>();
   std::vector<Option> all = {{.names = "DIR",
                               .help = "Directory that gosym record --last has",
-                              .set = into(options->directory),
+                              .take = into(options->directory),
                               .is_required = true}};
   return {.name = "snapshot",
           .summary = "Have a flight recorder write what happened last",

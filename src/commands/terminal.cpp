@@ -72,19 +72,15 @@ Option colour_option(ColourMode& mode) {
   return {.names = "--color",
           .value = "WHEN",
           .help = "Use colours: auto, always or never (default: auto; see NO_COLOR)",
-          .set =
-              [&mode](const std::string& word) {
-                mode = word == "always"  ? ColourMode::kAlways
-                       : word == "never" ? ColourMode::kNever
-                                         : ColourMode::kAuto;
-              },
-          .choices = {"auto", "always", "never"}};
+          .take = one_of(mode, {{"auto", ColourMode::kAuto},
+                                {"always", ColourMode::kAlways},
+                                {"never", ColourMode::kNever}})};
 }
 
 Option pager_option(bool& has_pager) {
   return {.names = "--no-pager",
           .help = "Do not use a pager for long output",
-          .set = [&has_pager](const std::string& /*none*/) { has_pager = false; }};
+          .take = sets(has_pager, false)};
 }
 
 bool wants_colour(ColourMode mode) {

@@ -13,11 +13,12 @@
 #include "commands/debug_options.h"
 #include "commands/foreign_words.h"
 #include "commands/load_profile.h"
-#include "commands/option_checks.h"
+#include "commands/option_values.h"
 #include "commands/record.h"
 #include "commands/record_options.h"
 #include "commands/report_options.h"
 #include "commands/terminal.h"
+#include "confine/parser.h"
 #include "live/live_recording.h"
 #include "profile/accumulated_profile.h"
 #include "profile/rewrite_stacks.h"
@@ -33,8 +34,8 @@ struct TopOptions {
   Selection selection;
   std::optional<NameForm> name_form;
   DebugOptions debug;
-  std::string interval = "2s";
-  std::string window = "10s";
+  uint64_t interval_ns = 2'000'000'000;
+  uint64_t window_ns = 10'000'000'000;
   std::string save;  // a file; empty: none
   ColourMode colour = ColourMode::kAuto;
   size_t count = 0;  // of reports; 0: no limit
@@ -49,16 +50,6 @@ struct TopPlan {
   uint64_t interval_ns = 0;
   uint64_t window_ns = 0;
 };
-
-Result<uint64_t> parse_time(const char* option, const std::string& text) {
-  constexpr uint64_t kLeast = 10'000'000;  // a terminal shows no more
-  auto time = parse_duration(text);
-  if (!time || *time < kLeast)
-    return errorf("{}: '{}' is not a duration of 10ms or more, such as 1s or 500ms", option,
-                  printable(text))
-        .with_exit_status(kUsage);
-  return *time;
-}
 
 Result<TopPlan> make_top_plan(TopOptions& options) {
   RecordOptions& record = options.record;
@@ -75,14 +66,9 @@ Result<TopPlan> make_top_plan(TopOptions& options) {
     return Error("--by time does not work with --accumulate: samples are summed over time")
         .with_hint("leave out --accumulate, and set --window")
         .with_exit_status(kUsage);
-  auto interval = parse_time("--interval", options.interval);
-  if (!interval)
-    return std::move(interval).error();
-  auto window = parse_time("--window", options.window);
-  if (!window)
-    return std::move(window).error();
   // A window shorter than the interval would never show some samples.
-  return TopPlan{*std::move(plan), *interval, std::max(*window, *interval)};
+  return TopPlan{*std::move(plan), options.interval_ns,
+                 std::max(options.window_ns, options.interval_ns)};
 }
 
 bool is_shown_in_browser(const TopOptions& options) {
@@ -310,7 +296,7 @@ Result<int> top(TopOptions& options) {
 // Without what is accepted for those who are used to perf's recorder.
 OptionGroup sampling_options_of_top(RecordOptions& options) {
   OptionGroup group = sampling_options(options);
-  std::erase_if(group.options, [](const Option& option) { return !option.set; });
+  std::erase_if(group.options, [](const Option& option) { return !option.take.parse; });
   return group;
 }
 
@@ -331,39 +317,39 @@ OptionGroup output_options_of_top(TopOptions& options) {
           {{.names = "--interval",
             .value = "TIME",
             .help = "Update after this time, such as 1s, 500ms (default: 2s)",
-            .set = into(options.interval)},
+            .take = into(options.interval_ns, parse_interval),
+            .likely = {"500ms", "1s", "2s"}},
            {.names = "--window",
             .value = "TIME",
             .help = "Show this much time, up to now (default: 10s)",
-            .set = into(options.window)},
+            .take = into(options.window_ns, parse_interval),
+            .likely = {"10s", "30s", "1m"}},
            {.names = "--accumulate",
             .help = "Show all since the start",
-            .set = into(options.accumulates),
+            .take = into(options.accumulates),
             .excludes = {"--window"}},
            {.names = "-b,--batch",
             .help = "Print one report after another, as into a pipe",
-            .set = into(options.is_batch)},
+            .take = into(options.is_batch)},
            {.names = "-n,--iterations",
             .value = "COUNT",
             .help = "Stop after N reports; 0 is unlimited (default: 0)",
-            .set = into(options.count),
-            .check = check_count},
+            .take = into(options.count, parse_count)},
            duration_option(options.record),
            {.names = "--save",
             .value = "FILE",
             .help = "At the end, write the last window as a recording",
-            .set = into(options.save),
-            .check = check_given},
+            .take = into(options.save, parse_given)},
            archive_option(options.record),
            archive_data_option(options.record.archived_data),
            colour_option(options.colour),
            {.names = "-v,--verbose",
             .help = "Print more detail",
-            .set = into(options.record.is_verbose),
+            .take = into(options.record.is_verbose),
             .excludes = {"--quiet"}},
            {.names = "-q,--quiet",
             .help = "Print no warnings and no notes",
-            .set = into(options.record.is_quiet)}}};
+            .take = into(options.record.is_quiet)}}};
 }
 
 std::vector<OptionGroup> top_options(TopOptions& options) {
@@ -375,7 +361,7 @@ std::vector<OptionGroup> top_options(TopOptions& options) {
            {name_option(options.name_form),
             {.names = "--wrappers",
              .help = "Keep the wrapper functions that Go's own tracebacks leave out",
-             .set = into(options.keeps_wrappers)}}},
+             .take = into(options.keeps_wrappers)}}},
           debug_options(options.debug),
           output_options_of_top(options)};
 }

@@ -40,6 +40,11 @@ Options that are wrong in themselves.
   gosym: hint: make a recording first: gosym record -p PID -d 10s
   [1]
 
+  $ gosym report '--mine=(' one.raw
+  gosym: error: --mine: '(' is not a regular expression: missing ): (
+  gosym: hint: see 'gosym report --help'
+  [2]
+
   $ gosym report --format dot
   gosym: error: --format: 'dot' is not one of text, csv, md, json, folded, pprof, html, svg, firefox, speedscope, script
   gosym: hint: see 'gosym report --help'

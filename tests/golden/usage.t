@@ -22,6 +22,7 @@ What it says of itself.
     annotate                  Show a function's instructions and source lines
     snapshot                  Have a flight recorder write what happened last
     doctor                    Show what can be recorded on this machine
+    completion                Write what a shell completes command lines by
     help [COMMAND]            Show this help, or that of a command
 
   Options:
@@ -75,7 +76,19 @@ What is close to a command or an option was probably meant to be it.
 
 No line of help is longer than 80 columns in a pipe.
 
-  $ for command in '' record report top diff goroutines heap archive index inspect resolve annotate snapshot doctor; do gosym $command --help; done | awk 'length > 80'
+  $ for command in '' record report top diff goroutines heap archive index inspect resolve annotate snapshot doctor completion; do gosym $command --help; done | awk 'length > 80'
+
+What a shell completes by is written for three of them.
+
+  $ for shell in bash zsh fish; do gosym completion $shell | head -1; done
+  # bash completion for gosym
+  #compdef gosym
+  # fish completion for gosym
+
+  $ gosym completion tcsh
+  gosym: error: SHELL: 'tcsh' is not one of bash, zsh, fish
+  gosym: hint: see 'gosym completion --help'
+  [2]
 
 Each command points to its own help.
 

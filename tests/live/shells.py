@@ -11,7 +11,7 @@ import select
 import signal
 import subprocess
 
-from common import ROOT, a_cgroup, new_place, run, wait_for
+from common import GOSYM, ROOT, a_cgroup, new_place, run, wait_for
 
 # Each begins such that the beginning leaves no choice. 15 bytes are the longest name of a process.
 NAMES = ["q0$(touch x)", "q1`touch x`", "q2;touch x;", "q3 b", "q4'&touch x", 'q5"|touch x', "q6>x", "q7~#*!",
@@ -43,7 +43,7 @@ class Shell:
         self.given = self.place.parent / "given"
         program = self.place.parent / "bin" / "gosym"
         program.parent.mkdir()
-        program.write_text(f"#!/bin/sh\nprintf '%s\\0' \"$@\" > {self.given}.new; mv {self.given}.new {self.given}\n"
+        program.write_text(f"#!/bin/sh\n[ \"$1\" = completion ] && exec {GOSYM} \"$@\"\nprintf '%s\\0' \"$@\" > {self.given}.new; mv {self.given}.new {self.given}\n"
                            f"echo '{RAN}'\n")
         program.chmod(0o755)
         command, settings = START[name]

@@ -20,37 +20,39 @@ struct Given {
   std::vector<std::string> words;
 };
 
+Result<uint32_t> parse_number(const std::string& text) {
+  auto number = parse_decimal(text);
+  if (!number)
+    return errorf("'{}' is no number", text);
+  return static_cast<uint32_t>(*number);
+}
+
 Program make_program(Given& given) {
   Command work = {
       .name = "work",
       .summary = "Do it",
-      .groups =
-          {{"Options",
-            {{.names = "-l,--loud", .set = into(given.is_loud), .excludes = {"--one"}},
-             {.names = "--one", .value = "X", .set = into(given.one), .choices = {"a", "b"}},
-             {.names = "--each",
-              .value = "X",
-              .set = into(given.each),
-              .values = Values::kEach},
-             {.names = "-n,--number",
-              .value = "N",
-              .set = into(given.numbers),
-              .check =
-                  [](const std::string& text) {
-                    return parse_decimal(text) ? "" : "'" + text + "' is no number";
-                  },
-              .needs = "--each",
-              .values = Values::kCommaList},
-             {.names = "--maybe",
-              .value = "X",
-              .set = [&given](const std::string& text) { given.maybe = text; },
-              .values = Values::kOptional},
-             {.names = "-i,--input,FILE", .value = "FILE", .set = into(given.file)},
-             {.names = "REST", .set = into(given.rest), .values = Values::kWords}}}},
+      .groups = {{"Options",
+                  {{.names = "-l,--loud", .take = into(given.is_loud), .excludes = {"--one"}},
+                   {.names = "--one", .value = "X", .take = one_of(given.one, {"a", "b"})},
+                   {.names = "--each",
+                    .value = "X",
+                    .take = into(given.each),
+                    .values = Values::kEach},
+                   {.names = "-n,--number",
+                    .value = "N",
+                    .take = into(given.numbers, parse_number),
+                    .needs = "--each",
+                    .values = Values::kCommaList},
+                   {.names = "--maybe",
+                    .value = "X",
+                    .take = into(given.maybe),
+                    .values = Values::kOptional},
+                   {.names = "-i,--input,FILE", .value = "FILE", .take = into(given.file)},
+                   {.names = "REST", .take = into(given.rest), .values = Values::kWords}}}},
   };
   Command run = {.name = "run",
                  .summary = "Run a command",
-                 .groups = {{"Options", {{.names = "-l,--loud", .set = into(given.is_loud)}}}},
+                 .groups = {{"Options", {{.names = "-l,--loud", .take = into(given.is_loud)}}}},
                  .words = &given.words};
   return {
       .name = "tool", .version = "1", .summary = "", .examples = "", .commands = {work, run}};
@@ -87,6 +89,17 @@ TEST_CASE("a command line: values reach what they are for") {
   CHECK(given.rest == std::vector<std::string>{"rest", "more"});
   CHECK_FALSE(given.is_loud);
   CHECK_FALSE(given.maybe);
+}
+
+TEST_CASE("a command line: a value that does not count is taken all the same") {
+  CHECK(is_refused({"work", "--one", "c", "--one", "a"}));
+  CHECK(is_refused({"work", "--one", "a", "--one", "c"}));
+  CHECK(is_refused({"work", "--each", "x", "-n", "1,two,3"}));
+  // The library takes that for an empty list.
+  Given given;
+  Program program = make_program(given);
+  REQUIRE(parse(program, {"work", "--each", "{}"}).command);
+  CHECK(given.each == std::vector<std::string>{"{}"});
 }
 
 TEST_CASE("a command line: an optional value is not the next word") {

@@ -12,11 +12,12 @@
 #include "commands/debug_options.h"
 #include "commands/foreign_words.h"
 #include "commands/load_profile.h"
-#include "commands/option_checks.h"
+#include "commands/option_values.h"
 #include "commands/recordings.h"
 #include "commands/report.h"
 #include "commands/terminal.h"
 #include "confine/parser.h"
+#include "record/event_type.h"
 #include "symbolize/find_functions.h"
 #include "symbolize/symbolizer.h"
 
@@ -30,7 +31,7 @@ struct AnnotateOptions {
   std::string event;  // empty: the first
   std::string source_directory;
   std::optional<NameForm> name_form;
-  std::string syntax = "att";
+  code::Syntax syntax = code::Syntax::kAtt;
   ColourMode colour = ColourMode::kAuto;
   bool has_pager = true;
   DebugOptions debug;
@@ -88,8 +89,7 @@ struct ShownImage {
 
 Result<int> write_image(const ShownImage& shown, const AnnotateOptions& options) {
   const ImageSymbols& symbols = shown.symbols;
-  auto syntax = options.syntax == "intel" ? code::Syntax::kIntel : code::Syntax::kAtt;
-  auto disassembler = code::Disassembler::open(symbols.image().machine, syntax);
+  auto disassembler = code::Disassembler::open(symbols.image().machine, options.syntax);
   if (!disassembler)
     return std::move(disassembler).error();
   SourceFiles sources(source_places(options.source_directory, options.debug.symfs),
@@ -247,24 +247,25 @@ Command make_annotate() {
   std::vector<Option> common = {
       {.names = "FILE",
        .help = "Recording, or an ELF file, which may be stripped (default: cpu.raw)",
-       .set = into(options->input)},
+       .take = into(options->input)},
       {.names = "FUNC",
        .help = "Name of a function, address of one in an ELF file, or a regular expression "
                "for several",
-       .set = into(options->function)},
+       .take = into(options->function)},
       {.names = "--event",
        .value = "NAME",
        .help = "Only samples of this event, if there are several",
-       .set = into(options->event)},
+       .take = into(options->event),
+       .likely = event_type_names()},
       {.names = "--source",
        .value = "DIR",
        .help = "Look for source files below DIR first, by the ends of their paths",
-       .set = into(options->source_directory)},
+       .take = into(options->source_directory)},
       {.names = "--syntax",
        .value = "NAME",
        .help = "Syntax of x86-64 instructions: att or intel (default: att)",
-       .set = into(options->syntax),
-       .choices = {"att", "intel"}},
+       .take = one_of(options->syntax,
+                      {{"att", code::Syntax::kAtt}, {"intel", code::Syntax::kIntel}})},
       name_option(options->name_form),
       colour_option(options->colour),
       pager_option(options->has_pager)};

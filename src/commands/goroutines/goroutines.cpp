@@ -15,7 +15,7 @@
 #include "base/text.h"
 #include "commands/command.h"
 #include "commands/goroutines/leaks.h"
-#include "commands/option_checks.h"
+#include "commands/option_values.h"
 #include "commands/terminal.h"
 #include "output/html.h"
 #include "output/json.h"
@@ -27,6 +27,15 @@ namespace gosym {
 
 namespace {
 
+// The options that choose goroutines.
+struct GoroutineFilter {
+  std::optional<Pattern> state;
+  std::optional<Pattern> focus;
+  std::string label_key;
+  std::optional<std::string> label_value;
+  uint64_t least_minutes = 0;
+};
+
 // The command line of `gosym goroutines`.
 struct GoroutinesOptions {
   std::string process;  // or a core file
@@ -37,64 +46,15 @@ struct GoroutinesOptions {
   bool is_folded = false;
   std::string pprof;  // files; empty: none
   std::string html;
-  std::string by;     // empty: groups, or all
-  std::string state;  // regular expressions; empty: any
-  std::string focus;
-  std::string label;  // "KEY" or "KEY=VALUE"
-  std::string older;  // durations; empty: none
-  std::string watch;
+  std::string by;  // empty: groups, or all
+  GoroutineFilter filter;
+  std::optional<uint64_t> watch_ns;  // none: one look
   bool is_for_leaks = false;
-  std::string interval = "30s";
-  size_t count = 0;  // of looks; 0: no limit, or kLooksForLeaks
+  uint64_t interval_ns = 30'000'000'000;  // of looks for leaks
+  size_t count = 0;                       // of looks; 0: no limit, or kLooksForLeaks
 };
 
 constexpr size_t kLooksForLeaks = 5;
-
-// The options that choose goroutines, parsed.
-struct GoroutineFilter {
-  std::optional<Pattern> state;
-  std::optional<Pattern> focus;
-  std::string label_key;
-  std::optional<std::string> label_value;
-  uint64_t least_minutes = 0;
-};
-
-Result<std::optional<Pattern>> parse_pattern(const char* option, const std::string& text) {
-  if (text.empty())
-    return std::optional<Pattern>();
-  auto pattern = Pattern::parse(text);
-  if (!pattern)
-    return std::move(pattern).error().context(option).with_exit_status(kUsage);
-  return std::optional(*std::move(pattern));
-}
-
-Result<GoroutineFilter> make_filter(const GoroutinesOptions& options) {
-  constexpr uint64_t kMinute = 60'000'000'000;
-  GoroutineFilter filter;
-  auto state = parse_pattern("--state", options.state);
-  if (!state)
-    return std::move(state).error();
-  auto focus = parse_pattern("--focus", options.focus);
-  if (!focus)
-    return std::move(focus).error();
-  filter.state = *std::move(state);
-  filter.focus = *std::move(focus);
-  size_t equals = options.label.find('=');
-  filter.label_key = options.label.substr(0, equals);
-  if (equals != options.label.npos)
-    filter.label_value = options.label.substr(equals + 1);
-  if (!options.older.empty()) {
-    auto age = parse_duration(options.older);
-    if (!age || *age < kMinute)
-      return errorf(
-                 "--older: '{}' is not a duration of 1m or more: Go's runtime records whole "
-                 "minutes only",
-                 printable(options.older))
-          .with_exit_status(kUsage);
-    filter.least_minutes = *age / kMinute;
-  }
-  return filter;
-}
 
 bool passes(const GoroutineFilter& filter, const NamedGoroutines& named, size_t index,
             bool has_system) {
@@ -216,8 +176,8 @@ Result<int> show(const Look& look, const GoroutinesOptions& options) {
       write_text((i > 0 ? "\n" : "") + text_of(look, i, options));
   }
   tell_notes(look);
-  if (auto wanted = Pattern::parse(options.state); !options.state.empty() && wanted)
-    tell_states(look, *wanted);
+  if (options.filter.state)
+    tell_states(look, *options.filter.state);
   return kSuccess;
 }
 
@@ -254,8 +214,7 @@ Result<LooksEnd> look_repeatedly(const Looks& looks, const GoroutineFilter& filt
 }
 
 // Until the process ends, or so many looks were taken; 0: no limit.
-Result<int> watch(uint32_t pid, const GoroutineFilter& filter, const GoroutinesOptions& options,
-                  uint64_t interval_ns) {
+Result<int> watch(uint32_t pid, const GoroutinesOptions& options, uint64_t interval_ns) {
   std::vector<GoroutineCounts> before;
   bool is_first = true;
   auto show_changes = [&](const Look& look) {
@@ -274,7 +233,7 @@ Result<int> watch(uint32_t pid, const GoroutineFilter& filter, const GoroutinesO
                               .count = options.count,
                               .least = 1,
                               .shows_progress = false},
-                             filter, options.has_system, show_changes);
+                             options.filter, options.has_system, show_changes);
   return end ? Result<int>(kSuccess) : std::move(end).error();
 }
 
@@ -289,8 +248,8 @@ std::string json_of(const LeakFinder& finder, uint32_t pid, uint64_t interval_ns
 }
 
 // Goroutines of the first Go runtime are followed.
-Result<int> look_for_leaks(uint32_t pid, const GoroutineFilter& filter,
-                           const GoroutinesOptions& options, uint64_t interval_ns) {
+Result<int> look_for_leaks(uint32_t pid, const GoroutinesOptions& options,
+                           uint64_t interval_ns) {
   LeakFinder finder;
   uint64_t begin = monotonic_ns();
   uint64_t last = begin;
@@ -299,7 +258,7 @@ Result<int> look_for_leaks(uint32_t pid, const GoroutineFilter& filter,
                               .count = options.count == 0 ? kLooksForLeaks : options.count,
                               .least = kLeastLooks,
                               .shows_progress = true},
-                             filter, options.has_system, [&](const Look& look) {
+                             options.filter, options.has_system, [&](const Look& look) {
                                finder.add_look(look.all.front(), look.views.front());
                                last = monotonic_ns();
                                return true;
@@ -314,10 +273,7 @@ Result<int> look_for_leaks(uint32_t pid, const GoroutineFilter& filter,
 }
 
 Result<int> run_goroutines(const GoroutinesOptions& options) {
-  auto filter = make_filter(options);
-  if (!filter)
-    return std::move(filter).error();
-  auto interval = parse_duration(options.is_for_leaks ? options.interval : options.watch);
+  auto interval = options.is_for_leaks ? options.interval_ns : options.watch_ns;
   if (interval && names_core_file(options.process))
     return errorf("{}: a core file does not change",
                   options.is_for_leaks ? "--leaks" : "--watch")
@@ -334,14 +290,49 @@ Result<int> run_goroutines(const GoroutinesOptions& options) {
   if (!chosen)
     return std::move(chosen).error();
   if (options.is_for_leaks)
-    return look_for_leaks(chosen->pid, *filter, options, *interval);
+    return look_for_leaks(chosen->pid, options, *interval);
   if (interval)
-    return watch(chosen->pid, *filter, options, *interval);
-  auto look = look_at(open_source(*chosen), *filter, options.has_system);
+    return watch(chosen->pid, options, *interval);
+  auto look = look_at(open_source(*chosen), options.filter, options.has_system);
   // An error of reading is told as the end of the process if that is the cause.
   if (auto is_there = check_is_there(*chosen); !is_there)
     return std::move(is_there).error();
   return look ? show(*look, options) : Result<int>(std::move(look).error());
+}
+
+// An empty expression would match all.
+Result<Pattern> parse_wanted(const std::string& text) {
+  if (auto given = parse_given(text); !given)
+    return std::move(given).error();
+  return Pattern::parse(text);
+}
+
+Result<uint64_t> parse_waited_minutes(const std::string& text) {
+  constexpr uint64_t kMinute = 60'000'000'000;
+  auto age = parse_duration(text);
+  if (!age || *age < kMinute)
+    return errorf(
+        "'{}' is not a duration of 1m or more: Go's runtime records whole minutes only",
+        printable(text));
+  return *age / kMinute;
+}
+
+// "KEY" or "KEY=VALUE"
+std::string take_label(const std::string& text, GoroutineFilter& filter) {
+  if (text.empty())
+    return "it is empty";
+  size_t equals = text.find('=');
+  filter.label_key = text.substr(0, equals);
+  filter.label_value.reset();
+  if (equals != text.npos)
+    filter.label_value = text.substr(equals + 1);
+  return {};
+}
+
+Result<std::string> parse_goroutine_key(const std::string& key) {
+  if (!is_goroutine_key(key))
+    return errorf("'{}' is none of state, function, creator, label:KEY", printable(key));
+  return key;
 }
 
 OptionGroup selection_of_goroutines(GoroutinesOptions& options) {
@@ -350,23 +341,21 @@ OptionGroup selection_of_goroutines(GoroutinesOptions& options) {
       {{.names = "--state",
         .value = "RE",
         .help = "Only those in a state that matches RE, such as 'chan receive'",
-        .set = into(options.state),
-        .check = check_given},
+        .take = into(options.filter.state, parse_wanted)},
        {.names = "--focus",
         .value = "RE",
         .help = "Only those with a function that matches RE in their stack or as their creator",
-        .set = into(options.focus),
-        .check = check_given},
+        .take = into(options.filter.focus, parse_wanted)},
        {.names = "--label",
         .value = "KEY[=VALUE]",
         .help = "Only those with this label (set through runtime/pprof)",
-        .set = into(options.label),
-        .check = check_given},
+        .take =
+            [&options](const std::string& text) { return take_label(text, options.filter); }},
        {.names = "--older",
         .value = "TIME",
         .help = "Only those that have waited at least this long, in whole minutes, such as 5m",
-        .set = into(options.older),
-        .check = check_given}}};
+        .take = into(options.filter.least_minutes, parse_waited_minutes),
+        .likely = {"1m", "5m", "1h"}}}};
 }
 
 std::vector<OptionGroup> goroutines_options(GoroutinesOptions& options) {
@@ -376,65 +365,56 @@ std::vector<OptionGroup> goroutines_options(GoroutinesOptions& options) {
        {process_option(options.process),
         {.names = "--all",
          .help = "Show each goroutine by itself, in the form of Go's tracebacks",
-         .set = into(options.is_all)},
+         .take = into(options.is_all)},
         {.names = "--by",
          .value = "KEY",
          .help = "Count by state, function (the innermost), creator, or label:KEY",
-         .set = into(options.by),
-         .check =
-             [](const std::string& key) {
-               return is_goroutine_key(key)
-                          ? std::string()
-                          : fmt::format("'{}' is none of state, function, creator, label:KEY",
-                                        printable(key));
-             },
-         .excludes = {"--all"}},
+         .take = into(options.by, parse_goroutine_key),
+         .excludes = {"--all"},
+         .likely = {"state", "function", "creator", "label:"}},
         {.names = "--folded",
          .help = "Write stacks for flamegraph.pl, below what they wait for",
-         .set = into(options.is_folded),
+         .take = into(options.is_folded),
          .excludes = {"--all", "--by"}},
         {.names = "--json",
          .help = "Write one JSON document",
-         .set = into(options.is_json),
+         .take = into(options.is_json),
          .excludes = {"--all", "--by", "--folded"}},
         {.names = "--pprof",
          .value = "FILE",
          .help =
              "Write a profile for go tool pprof; with several Go runtimes in the process, of "
              "the first",
-         .set = into(options.pprof),
-         .check = check_given,
+         .take = into(options.pprof, parse_given),
          .excludes = {"--all", "--by", "--folded", "--json"}},
         {.names = "--html",
          .value = "FILE",
          .help = "Write a page for a browser, of the same",
-         .set = into(options.html),
-         .check = check_given,
+         .take = into(options.html, parse_given),
          .excludes = {"--all", "--by", "--folded", "--json", "--pprof"}},
         {.names = "--watch",
          .value = "TIME",
          .help = "Look again after this time, and show what changed",
-         .set = into(options.watch),
-         .check = check_interval,
-         .excludes = {"--all", "--by", "--folded", "--json", "--pprof", "--html"}},
+         .take = into(options.watch_ns, parse_interval),
+         .excludes = {"--all", "--by", "--folded", "--json", "--pprof", "--html"},
+         .likely = {"1s", "10s", "1m"}},
         {.names = "--leaks",
          .help = "Look several times, and show where goroutines come and never leave: status 1",
-         .set = into(options.is_for_leaks),
+         .take = into(options.is_for_leaks),
          .excludes = {"--all", "--by", "--folded", "--pprof", "--html", "--watch"}},
         {.names = "--interval",
          .value = "TIME",
          .help = "With --leaks, the time from one look to the next (default: 30s)",
-         .set = into(options.interval),
-         .check = check_interval,
-         .needs = "--leaks"},
+         .take = into(options.interval_ns, parse_interval),
+         .needs = "--leaks",
+         .likely = {"1s", "10s", "1m"}},
         {.names = "-n,--iterations",
          .value = "COUNT",
          .help = "With --watch stop after N looks, with --leaks take N (default: 5)",
-         .set = into(options.count),
-         .check = check_count},
+         .take = into(options.count, parse_count)},
         {.names = "--system",
          .help = "Show the runtime's own goroutines and functions as well",
-         .set = into(options.has_system)}}},
+         .take = into(options.has_system)}}},
       selection_of_goroutines(options),
   };
 }

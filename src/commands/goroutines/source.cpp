@@ -7,7 +7,7 @@
 #include "base/exit_status.h"
 #include "base/file_tree.h"
 #include "base/text.h"
-#include "commands/option_checks.h"
+#include "commands/option_values.h"
 #include "confine/parser.h"
 #include "record/files/file_helper.h"
 #include "record/helper_process.h"
@@ -135,20 +135,17 @@ OptionGroup source_words(std::string& process, std::string& program) {
   return {"",
           {{.names = "PID|NAME|CORE",
             .help = "Process of a Go program, by PID or name, or its core file",
-            .set = into(process),
-            .check = check_process},
+            .take = into(process, parse_process)},
            {.names = "PROGRAM",
             .help = "Program of the core file, if it is not at its path",
-            .set = into(program),
-            .check = check_given}}};
+            .take = into(program, parse_given)}}};
 }
 
 Option process_option(std::string& process) {
   return {.names = "-p,--pid",
           .value = "PID|NAME",
           .help = "The process, in the words of record",
-          .set = into(process),
-          .check = check_process,
+          .take = into(process, parse_process),
           .excludes = {"PROGRAM"}};
 }
 

@@ -397,7 +397,8 @@ std::string folded_of(Profile profile) {
         profile.strings.intern(shown_name(std::string(profile.strings[function.name])));
   // Lines begin with the name of a thread: here it is what the goroutine waits for.
   for (SampleCount& sample : profile.samples)
-    sample.comm = std::exchange(sample.state, StringId{});
+    profile.change_owner(
+        sample, [](Owner& owner) { owner.comm = std::exchange(owner.state, StringId{}); });
   std::string text;
   write_folded(profile, [&](std::string_view line) {
     text += line;

@@ -12,7 +12,7 @@
 #include "commands/heap/growth.h"
 #include "commands/heap/profile.h"
 #include "commands/heap/summary.h"
-#include "commands/option_checks.h"
+#include "commands/option_values.h"
 #include "commands/report_options.h"
 #include "go/goroutine_layout.h"
 #include "output/format.h"
@@ -31,7 +31,7 @@ struct HeapOptions {
   bool is_summary = false;
   bool has_classes = false;  // objects by their sizes
   bool is_for_growth = false;
-  std::string interval = "30s";
+  uint64_t interval_ns = 30'000'000'000;
   size_t count = 5;  // of looks for growth
   ViewOptions view;
   Selection selection;
@@ -280,7 +280,7 @@ Result<int> run_growth(const ChosenSource& chosen, const HeapOptions& options) {
   if (options.count < kLeastHeapLooks)
     return errorf("--growth: {} looks or more tell what grows", kLeastHeapLooks)
         .with_exit_status(kUsage);
-  return look_for_growth(chosen, options, parse_duration(options.interval).value_or(0));
+  return look_for_growth(chosen, options, options.interval_ns);
 }
 
 Result<int> run_heap(HeapOptions& options) {
@@ -334,13 +334,16 @@ Option heap_format(const std::string& name, std::string help, HeapOptions& optio
   return {.names = "--" + name,
           .value = has_file ? "FILE" : "",
           .help = std::move(help),
-          .set =
+          .take =
               [&options, name, has_file](const std::string& file) {
+                auto given = parse_given(file);
+                if (has_file && !given)
+                  return given.error().message();
                 options.format = name;
                 if (has_file)
                   options.output = file;
+                return std::string();
               },
-          .check = has_file ? Check(check_given) : Check(),
           .excludes = std::move(others)};
 }
 
@@ -354,57 +357,59 @@ std::vector<OptionGroup> heap_options(HeapOptions& options) {
        .excludes = {"--alloc"}},
       {.names = "--alloc",
        .help = "Show all that was allocated since the program began",
-       .set =
+       .take =
            [&options](const std::string& /*none*/) {
              options.heap.is_allocated = true;
              options.heap.time = HeapTime::kNow;
+             return std::string();
            }},
       {.names = "--summary",
        .help = "Show what all memory of the process is for, and what the collector does",
-       .set = into(options.is_summary),
+       .take = into(options.is_summary),
        .excludes = {"--inuse", "--alloc", "--objects", "--tree", "--inverted", "--callers",
                     "--callees", "--lines", "--by", "--folded", "--pprof", "--html"}},
       {.names = "--classes",
        .help = "Show how many objects there are of which size, and what is free between them",
-       .set = into(options.has_classes),
+       .take = into(options.has_classes),
        .excludes = {"--inuse", "--alloc", "--summary", "--objects", "--tree", "--inverted",
                     "--callers", "--callees", "--lines", "--by", "--folded", "--pprof",
                     "--html"}},
       {.names = "--block",
        .help = "Show where goroutines waited, if the program keeps a profile of that",
-       .set = [&options](
-                  const std::string& /*none*/) { options.heap.waits = HeapWaits::kBlocking; },
+       .take = sets(options.heap.waits, HeapWaits::kBlocking),
        .excludes = {"--inuse", "--alloc", "--summary", "--classes", "--mutex", "--system"}},
       {.names = "--mutex",
        .help = "Show who let others wait for a mutex, if the program keeps a profile of that",
-       .set = [&options](
-                  const std::string& /*none*/) { options.heap.waits = HeapWaits::kMutexes; },
+       .take = sets(options.heap.waits, HeapWaits::kMutexes),
        .excludes = {"--inuse", "--alloc", "--summary", "--classes", "--system"}},
       {.names = "--growth",
        .help = "Look several times, and show whose memory in use grows",
-       .set = into(options.is_for_growth),
+       .take = into(options.is_for_growth),
        .excludes = {"--alloc", "--summary", "--classes", "--block", "--mutex", "--objects",
                     "--tree", "--inverted", "--callers", "--callees", "--lines", "--by",
                     "--folded", "--pprof", "--html"}},
       {.names = "--interval",
        .value = "TIME",
        .help = "With --growth, the time from one look to the next (default: 30s)",
-       .set = into(options.interval),
-       .check = check_interval,
-       .needs = "--growth"},
+       .take = into(options.interval_ns, parse_interval),
+       .needs = "--growth",
+       .likely = {"10s", "30s", "1m"}},
       {.names = "-n,--iterations",
        .value = "COUNT",
        .help = "With --growth, the number of looks (default: 5)",
-       .set = into(options.count),
-       .check = check_count,
+       .take = into(options.count, parse_count),
        .needs = "--growth"},
       {.names = "--objects",
        .help = "Count objects, not bytes; of waits their number, not their time",
-       .set = into(options.heap.has_objects)},
+       .take = into(options.heap.has_objects)},
       {.names = "--system",
        .help = "Show the functions by which Go's runtime allocates as well",
-       .set = into(options.heap.has_system)}};
+       .take = into(options.heap.has_system)}};
   what.options.insert(what.options.begin(), own.begin(), own.end());
+  for (Option& option : what.options)
+    if (option.names == "-s,--by")  // no others tell allocations apart
+      option.likely = {"function", "line",     "file",       "module",
+                       "package",  "category", "label:bytes"};
   return {source_words(options.process, options.program),
           std::move(what),
           without(selection_options(options.selection),

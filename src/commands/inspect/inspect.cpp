@@ -72,14 +72,14 @@ std::vector<Option> view_options(AskedInspection& options) {
   std::vector<Option> views;
   std::vector<std::string> names;
   for (const InspectView& view : kViews) {
-    views.push_back({.names = view.option, .help = view.help, .set = [&options, &view](auto&) {
-                       options.show = view.show;
-                     }});
+    views.push_back(
+        {.names = view.option, .help = view.help, .take = sets(options.show, view.show)});
     names.push_back(view.option);
   }
   auto set_function = [&options](const std::string& wanted) {
     options.function = wanted;
     options.show = show_function;
+    return std::string();
   };
   views.push_back({.names = "--function",
                    .value = "NAME|ADDR",
@@ -87,7 +87,7 @@ std::vector<Option> view_options(AskedInspection& options) {
                        "Show a function in full: its Go function table entry, or its lines and "
                        "call frames; a part of a name or a regular expression lists the "
                        "functions that match",
-                   .set = set_function});
+                   .take = set_function});
   for (Option& view : views)
     view.excludes = names;
   return views;
@@ -111,17 +111,16 @@ Command make_inspect() {
   auto options = std::make_shared<AskedInspection>();
   std::vector<Option> rest = {{.names = "BINARY",
                                .help = "ELF file to inspect",
-                               .set = into(options->binary),
+                               .take = into(options->binary),
                                .is_required = true},
                               {.names = "--sort",
                                .value = "KEY",
                                .help = "Order of --functions: address, size or name",
-                               .set = into(options->sort),
-                               .choices = {"address", "size", "name"},
+                               .take = one_of(options->sort, {"address", "size", "name"}),
                                .needs = "--functions"},
                               {.names = "--json",
                                .help = "Print JSON, lists as one object per line",
-                               .set = into(options->is_json)}};
+                               .take = into(options->is_json)}};
   return {.name = "inspect",
           .summary = "Show what symbol information is in a binary",
           .groups = {{"What to show (default: a summary)", view_options(*options)},

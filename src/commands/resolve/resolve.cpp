@@ -16,7 +16,7 @@
 #include "base/text.h"
 #include "commands/command.h"
 #include "commands/debug_options.h"
-#include "commands/option_checks.h"
+#include "commands/option_values.h"
 #include "commands/resolve/address_filter.h"
 #include "commands/resolve/build_id_names.h"
 #include "commands/resolve/live_process.h"
@@ -517,56 +517,57 @@ Command make_resolve() {
   std::vector<Option> common = {
       {.names = "BINARY",
        .help = "ELF file, which may be stripped",
-       .set = into(options->binary)},
+       .take = into(options->binary)},
       {.names = "ADDR|NAME",
        .help = "Hexadecimal link-time addresses, function names, or BUILDID+0xOFFSET; without "
                "any, read one address per line from standard input",
-       .set = into(options->words),
+       .take = into(options->words),
        .values = Values::kWords},
       {.names = "-p,--pid",
        .value = "PID",
        .help = "Look up run-time addresses of this process and of the kernel, instead of a "
                "binary's",
-       .set = into(options->pid),
-       .check = check_id("process")},
+       .take = into(options->pid, parse_process_id)},
       {.names = "--filter",
        .help = "Copy standard input, and add names to the addresses of BINARY in it (stack "
                "traces, logs, crashes)",
-       .set = into(options->is_filter),
+       .take = into(options->is_filter),
        .excludes = {"--pid", "--json"}},
       {.names = "--store",
        .value = "DIR",
        .help = "Look for the files of build ids below DIR/.build-id; may be repeated",
-       .set =
-           [options](const std::string& directory) {
-             options->stores.push_back(directory);
-             options->debug.debug_dirs.push_back(directory);
+       .take =
+           [options](const std::string& text) {
+             auto directory = parse_directory(text);
+             if (!directory)
+               return directory.error().message();
+             options->stores.push_back(*directory);
+             options->debug.debug_dirs.push_back(*directory);
+             return std::string();
            },
-       .check = check_directory,
        .excludes = {"--pid"},
        .values = Values::kEach},
       {.names = "--build-ids",
        .help = "Take BUILDID+0xOFFSET for addresses, and all other words for binaries",
-       .set = into(options->has_build_ids),
+       .take = into(options->has_build_ids),
        .excludes = {"--pid"}},
       {.names = "--json",
        .help = "Print one JSON object per line",
-       .set = into(options->is_json)},
+       .take = into(options->is_json)},
       {.names = "--no-inlines",
        .help = "Print only the function that contains the code",
-       .set = into(options->no_inlines)},
+       .take = into(options->no_inlines)},
       name_option(options->name_form),
       {.names = "--wrappers",
        .help = "Keep the wrapper functions that Go's own tracebacks leave out",
-       .set = into(options->keeps_wrappers)},
+       .take = into(options->keeps_wrappers)},
       {.names = "-s,--basenames",
        .help = "Print file names without directories",
-       .set = into(options->has_base_names)},
+       .take = into(options->has_base_names)},
       {.names = "-e,--exe",
        .value = "FILE",
        .help = "The same as BINARY, for compatibility with addr2line",
-       .set = into(options->file),
-       .check = check_given,
+       .take = into(options->file, parse_given),
        .excludes = {"--pid"}},
       {.names = "-a,-C,-f,-i",
        .help = "Accepted for compatibility with addr2line, as is -p with -e; always on"}};
