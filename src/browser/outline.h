@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "browser/answer.h"
+#include "browser/list.h"
 
 // A call tree as lines that open and close.
 
@@ -14,12 +15,10 @@ namespace gosym::browser {
 
 // The open nodes, and the cursor, by paths (PathTree): so that they are found again in a tree
 // of other samples.
-struct OutlineState {
-  tsl::robin_set<uint64_t>
-      toggled;        // nodes that are open where others like them are not, or closed
+struct OutlineState : ListState {
+  // Nodes that are open where others like them are not, or closed.
+  tsl::robin_set<uint64_t> toggled = {};
   uint64_t path = 0;  // of the node that has the cursor; 0: the first line
-  size_t row = 0;     // its line
-  size_t top = 0;     // the first line on the screen
 };
 
 struct OutlineRow {

@@ -7,6 +7,7 @@
 
 #include "browser/grid.h"
 #include "browser/key.h"
+#include "browser/list.h"
 #include "browser/outline.h"
 #include "browser/query.h"
 #include "output/view_options.h"
@@ -23,11 +24,6 @@ enum class Part : uint8_t { kCallers, kCentre, kCallees };
 enum class Overlay : uint8_t { kNone, kHelp, kDetails, kMenu, kPrompt, kExport, kTime };
 
 enum class Ask : uint8_t { kSearch, kFocus, kIgnore, kHide, kModule };  // of a prompt
-
-struct ListState {
-  size_t row = 0;
-  size_t top = 0;  // the first line on the screen
-};
 
 // All that a person has done: what the screen shows follows from it, the answer and the size.
 struct State {

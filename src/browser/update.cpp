@@ -3,7 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <functional>
+#include <array>
 #include <set>
 
 #include "base/text.h"
@@ -18,13 +18,26 @@ using Kind = Key::Kind;
 constexpr size_t kMaxTyped = 200;  // bytes in a prompt
 constexpr size_t kMaxUndone = 100;
 
-// The number of lines that a key moves in a list; none for other keys.
+// The key that a letter stands for where it has no meaning of its own: those of vi and less.
+Key as_arrow(const Key& key) {
+  constexpr std::pair<char32_t, Kind> kLetters[] = {
+      {'h', Kind::kLeft}, {'j', Kind::kDown}, {'k', Kind::kUp},       {'l', Kind::kRight},
+      {'g', Kind::kHome}, {'G', Kind::kEnd},  {' ', Kind::kPageDown},
+  };
+  for (auto [letter, kind] : kLetters)
+    if (is_character(key, letter))
+      return {.kind = kind};
+  return key;
+}
+
+// The number of lines that a key moves in a list, of which so many are on the screen; none for
+// other keys.
 std::optional<ptrdiff_t> lines_of(const Key& key, size_t rows) {
   auto page = static_cast<ptrdiff_t>(std::max<size_t>(rows, 2) - 1);
   // Far enough for any list, and adding it to a row does not overflow.
   constexpr ptrdiff_t kAll = PTRDIFF_MAX / 2;
   constexpr ptrdiff_t kWheel = 3;
-  switch (key.kind) {
+  switch (as_arrow(key).kind) {
     case Kind::kUp:
       return -1;
     case Kind::kDown:
@@ -41,83 +54,43 @@ std::optional<ptrdiff_t> lines_of(const Key& key, size_t rows) {
       return -kWheel;
     case Kind::kWheelDown:
       return kWheel;
-    case Kind::kCharacter:
-      break;
-    default:
-      return std::nullopt;
-  }
-  switch (key.character) {
-    case 'k':
-      return -1;
-    case 'j':
-      return 1;
-    case 'g':
-      return -kAll;
-    case 'G':
-      return kAll;
-    case ' ':
-      return page;
     default:
       return std::nullopt;
   }
 }
 
-size_t moved(size_t row, ptrdiff_t by, size_t count) {
-  if (count == 0)
-    return 0;
-  auto to = static_cast<ptrdiff_t>(row) + by;
-  return static_cast<size_t>(std::clamp<ptrdiff_t>(to, 0, static_cast<ptrdiff_t>(count) - 1));
+// ---- the lists --------------------------------------------------------------------------
+
+const ViewKey& function_at(const State& state, const Answer& answer, size_t row) {
+  return answer.entries->keys[answer.entries->totals[function_rows(state, answer)[row]].key];
 }
 
-// The first line so that the row is on the screen, and no line stays empty without need.
-size_t top_for(size_t top, size_t row, size_t count, size_t rows) {
-  rows = std::max<size_t>(rows, 1);
-  if (row < top)
-    top = row;
-  if (row >= top + rows)
-    top = row + 1 - rows;
-  return std::min(top, count - std::min(count, rows));
+List function_list(State& state, const Answer& answer) {
+  return {state.functions, function_rows(state, answer).size(), state.function,
+          [&](size_t row) { return function_at(state, answer, row).identity; }};
 }
 
-void keep_on_screen(ListState& list, size_t count, size_t rows) {
-  list.row = count == 0 ? 0 : std::min(list.row, count - 1);
-  list.top = top_for(list.top, list.row, count, rows);
+// The nodes of a new answer have other numbers: the cursor's is found by its path.
+List outline_list(const PathTree& tree, OutlineState& state,
+                  const std::vector<OutlineRow>& rows) {
+  return {state, rows.size(), state.path,
+          [&](size_t row) { return tree.paths[rows[row].node]; }};
 }
 
-// Puts the cursor on its node again, or leaves it in the line where that was.
+List code_list(State& state, const Code& code) {
+  return {state.code, code_rows(state, code).size()};
+}
+
 void settle_outline(const PathTree& tree, OutlineState& state, size_t rows) {
   std::vector<OutlineRow> lines = outline_rows(tree, state);
-  if (lines.empty()) {
-    state.row = state.top = 0;
-    return;
-  }
-  // The nodes of a new answer have other numbers: the cursor's is found by its path.
-  bool is_there = state.row < lines.size() && tree.paths[lines[state.row].node] == state.path;
-  if (!is_there) {
-    auto found = std::ranges::find(
-        lines, state.path, [&](const OutlineRow& line) { return tree.paths[line.node]; });
-    state.row = found != lines.end() ? static_cast<size_t>(found - lines.begin())
-                                     : std::min(state.row, lines.size() - 1);
-  }
-  state.path = tree.paths[lines[state.row].node];
-  state.top = top_for(state.top, state.row, lines.size(), rows);
+  outline_list(tree, state, lines).settle(rows);
 }
 
 void settle_functions(State& state, const Answer& answer, size_t rows) {
-  std::span<const uint32_t> order = function_rows(state, answer);
-  auto identity = [&](uint32_t row) {
-    return answer.entries->keys[answer.entries->totals[row].key].identity;
-  };
-  // Rows of a new answer are in another order: the cursor follows its function.
-  bool is_there = state.functions.row < order.size() &&
-                  identity(order[state.functions.row]) == state.function;
-  if (!is_there && state.function != 0)
-    if (auto found = std::ranges::find(order, state.function, identity); found != order.end())
-      state.functions.row = static_cast<size_t>(found - order.begin());
+  List list = function_list(state, answer);
   // The line about rows that are left out takes one from the list.
-  bool has_rest = order.size() < answer.entries->totals.size();  // a line that tells of them
-  keep_on_screen(state.functions, order.size(), rows - (has_rest && rows > 1 ? 1 : 0));
-  state.function = order.empty() ? 0 : identity(order[state.functions.row]);
+  bool has_rest = list.count() < answer.entries->totals.size();
+  list.settle(rows - (has_rest && rows > 1 ? 1 : 0));
 }
 
 void settle_flame(State& state, const Answer& answer, size_t rows) {
@@ -160,7 +133,7 @@ void settle_code(State& state, const Answer& answer, size_t rows) {
     state.code_shown = state.query.code;
     go_to_hottest(state, *answer.code);
   }
-  keep_on_screen(state.code, code_rows(state, *answer.code).size(), rows);
+  code_list(state, *answer.code).settle(rows);
 }
 
 const ViewKey* key_at(const PathTree* tree, uint32_t node) {
@@ -343,33 +316,17 @@ bool is_match(const Pattern& pattern, const ViewKey* key) {
 
 // Rows that are left out are searched when no other matches.
 void find_function(State& state, const Answer& answer, const Pattern& pattern, bool forward) {
-  std::span<const uint32_t> order = function_rows(state, answer);
-  for (size_t i = 1; i <= order.size(); i++) {
-    size_t row = (state.functions.row + (forward ? i : order.size() - i)) % order.size();
-    const ViewKey& key = answer.entries->keys[answer.entries->totals[order[row]].key];
-    if (!is_match(pattern, &key))
-      continue;
-    state.functions.row = row;
-    state.function = key.identity;
+  bool is_found = function_list(state, answer).find(forward, [&](size_t row) {
+    return is_match(pattern, &function_at(state, answer, row));
+  });
+  if (is_found)
     return;
-  }
   // From a list of all rows, nothing more is tried; otherwise the search goes on among the rows
   // that were left out.
   if (std::exchange(state.has_unnoticed, true))
     state.message = "no function matches";
   else
     find_function(state, answer, pattern, forward);
-}
-
-// Among all nodes; those that lead to the one found are opened.
-uint32_t find_node(const PathTree& tree, uint32_t from, const Pattern& pattern, bool forward) {
-  size_t count = tree.tree.nodes.size();
-  for (size_t i = 1; i <= count; i++) {
-    auto node = static_cast<uint32_t>((from + (forward ? i : count - i)) % count);
-    if (is_match(pattern, key_at(&tree, node)))
-      return node;
-  }
-  return 0;
 }
 
 void find_in_outline(State& state, const Answer& answer, const Pattern& pattern, bool forward) {
@@ -380,11 +337,16 @@ void find_in_outline(State& state, const Answer& answer, const Pattern& pattern,
   if (!outline.tree)
     return;
   const PathTree& tree = *outline.tree;
-  uint32_t node = find_node(tree, node_of(tree, outline.state->path), pattern, forward);
-  if (node == 0) {
+  // All nodes are searched, in whatever is closed as well. The root is no call.
+  auto found = find_around(
+      tree.tree.nodes.size(), node_of(tree, outline.state->path), forward, [&](size_t node) {
+        return is_match(pattern, key_at(&tree, static_cast<uint32_t>(node)));
+      });
+  if (!found) {
     state.message = "no call matches";
     return;
   }
+  auto node = static_cast<uint32_t>(*found);
   // Parents of the node are opened, or it would be on no line.
   for (uint32_t i = tree.parents[node]; i != 0; i = tree.parents[i])
     set_open(tree, i, true, *outline.state);
@@ -393,28 +355,24 @@ void find_in_outline(State& state, const Answer& answer, const Pattern& pattern,
 
 void find_box(State& state, const Answer& answer, const Pattern& pattern, bool forward) {
   Flame flame = flame_of(state, answer);
-  for (size_t i = 1; i <= flame.boxes.size(); i++) {
-    size_t at = (flame.cursor + (forward ? i : flame.boxes.size() - i)) % flame.boxes.size();
-    if (!is_match(pattern, key_at(answer.tree.get(), flame.boxes[at].node)))
-      continue;
-    state.box = answer.tree->paths[flame.boxes[at].node];
-    return;
-  }
-  state.message = "no box that is wide enough to be shown matches";
+  auto found = find_around(flame.boxes.size(), flame.cursor, forward, [&](size_t box) {
+    return is_match(pattern, key_at(answer.tree.get(), flame.boxes[box].node));
+  });
+  if (found)
+    state.box = answer.tree->paths[flame.boxes[*found].node];
+  else
+    state.message = "no box that is wide enough to be shown matches";
 }
 
 void find_line(State& state, const Answer& answer, const Pattern& pattern, bool forward) {
   if (!answer.code)
     return;
   std::vector<uint32_t> rows = code_rows(state, *answer.code);
-  for (size_t i = 1; i <= rows.size(); i++) {
-    size_t row = (state.code.row + (forward ? i : rows.size() - i)) % rows.size();
-    if (!pattern.matches(answer.code->lines[rows[row]].text))
-      continue;
-    state.code.row = row;
-    return;
-  }
-  state.message = "no line matches";
+  bool is_found = code_list(state, *answer.code).find(forward, [&](size_t row) {
+    return pattern.matches(answer.code->lines[rows[row]].text);
+  });
+  if (!is_found)
+    state.message = "no line matches";
 }
 
 void find_next(State& state, const Answer& answer, bool forward) {
@@ -513,54 +471,34 @@ void group_by(State& state) {
                                  : "the tree is grouped by " + to_string(groups.back());
 }
 
-// The keys that open a menu open another one from there.
-bool open_menu_of(State& state, char32_t character, const Answer& answer) {
-  using By = Dimension::Kind;
-  switch (character) {
-    case 't':
-      open_menu(state, {.kind = By::kThread});
-      return true;
-    case 'p':
-      open_menu(state, {.kind = By::kProcess});
-      return true;
-    case 'C':
-      open_menu(state, {.kind = By::kContainer});
-      return true;
-    case 'B':
-      open_menu(state, {.kind = By::kCategory});
-      return true;
-    case 'L':
-      open_label_menu(state, answer);
-      return true;
-    default:
-      return false;
-  }
-}
+// Presses a key that opens a menu, from the page or from another menu. False: it is none.
+bool press_menu_key(State& state, const Key& key, const Answer& answer);
 
 void update_menu(State& state, const Key& key, const Answer& answer) {
   // An answer of another menu may still be on its way: until it is here, there is nothing to
   // choose.
   bool is_there = answer.menu && state.query.menu && answer.query.menu == state.query.menu;
-  size_t count = is_there ? answer.menu->size() : 0;
+  List list(state.menu, is_there ? answer.menu->size() : 0);
   if (auto by = lines_of(key, window_rows(state.size)); by && key.character != 'g')
-    state.menu.row = moved(state.menu.row, *by, count);
+    list.move(*by);
   else if (key.kind == Kind::kEnter && is_there)
     choose(state, answer, false);
   else if (is_character(key, 'x') && is_there)
     choose(state, answer, true);
   else if (is_character(key, 'g'))
     group_by(state);
-  else if (key.kind == Kind::kCharacter && open_menu_of(state, key.character, answer))
+  else if (press_menu_key(state, key, answer))
     return;
   else if (key.kind == Kind::kEscape || key.kind == Kind::kBackspace ||
            is_character(key, 'q')) {
     state.overlay = Overlay::kNone;
     state.query.menu.reset();
   }
-  keep_on_screen(state.menu, count, window_rows(state.size));
+  list.settle(window_rows(state.size));
 }
 
-void update_time(State& state, const Key& key, const Answer& answer) {
+void update_time(State& state, const Key& pressed, const Answer& answer) {
+  Key key = as_arrow(pressed);
   uint32_t count = step_count(answer);
   // A column, as far as it can be seen.
   auto one =
@@ -577,9 +515,9 @@ void update_time(State& state, const Key& key, const Answer& answer) {
       time.end = static_cast<uint32_t>(std::clamp<int64_t>(end + by, begin + 1, count));
   };
   auto is = [&](char32_t character) { return is_character(key, character); };
-  if (key.kind == Kind::kLeft || is('h'))
+  if (key.kind == Kind::kLeft)
     move(-one);
-  else if (key.kind == Kind::kRight || is('l'))
+  else if (key.kind == Kind::kRight)
     move(one);
   else if (key.kind == Kind::kPageUp || key.kind == Kind::kDown)
     move(-10 * one);
@@ -614,18 +552,17 @@ void move_in_flame(State& state, const Key& key, const Answer& answer) {
     return;
   const FlameBox& at = flame.boxes[flame.cursor];
   auto go = [&](const FlameBox& box) { state.box = answer.tree->paths[box.node]; };
-  auto is = [&](char32_t character) { return is_character(key, character); };
-  if (key.kind == Kind::kLeft || is('h')) {
+  if (key.kind == Kind::kLeft) {
     // Boxes of a row follow each other, so a neighbour has the next index.
     if (flame.cursor > 0 && flame.boxes[flame.cursor - 1].row == at.row)
       go(flame.boxes[flame.cursor - 1]);
-  } else if (key.kind == Kind::kRight || is('l')) {
+  } else if (key.kind == Kind::kRight) {
     if (flame.cursor + 1 < flame.boxes.size() && flame.boxes[flame.cursor + 1].row == at.row)
       go(flame.boxes[flame.cursor + 1]);
-  } else if (key.kind == Kind::kUp || is('k') || key.kind == Kind::kWheelUp) {
+  } else if (key.kind == Kind::kUp || key.kind == Kind::kWheelUp) {
     if (at.node != 0)
       state.box = answer.tree->paths[answer.tree->parents[at.node]];
-  } else if (key.kind == Kind::kDown || is('j') || key.kind == Kind::kWheelDown) {
+  } else if (key.kind == Kind::kDown || key.kind == Kind::kWheelDown) {
     // The widest one that it calls.
     const FlameBox* widest = nullptr;
     for (const FlameBox& box : flame.boxes)
@@ -634,9 +571,9 @@ void move_in_flame(State& state, const Key& key, const Answer& answer) {
         widest = &box;
     if (widest)
       go(*widest);
-  } else if (key.kind == Kind::kHome || is('g')) {
+  } else if (key.kind == Kind::kHome) {
     go(flame.boxes.front());
-  } else if (key.kind == Kind::kEnd || is('G')) {
+  } else if (key.kind == Kind::kEnd) {
     go(flame.boxes.back());
   } else if (key.kind == Kind::kEnter) {
     state.zoomed = state.box;
@@ -660,21 +597,20 @@ void move_in_outline(State& state, const Key& key, const Answer& answer) {
   bool open = rows[list.row].is_open && rows[list.row].has_children;
   auto is = [&](char32_t character) { return is_character(key, character); };
   if (auto by = lines_of(key, outline.rows)) {
-    list.row = moved(list.row, *by, rows.size());
-    list.path = tree.paths[rows[list.row].node];
+    outline_list(tree, list, rows).move(*by);
   } else if (is('*')) {
     if (size_t closed = open_all(tree, node, list); closed > 0)
       state.message = fmt::format("opened the {} largest; {} smaller ones stay closed",
                                   with_commas(kMostOpened), with_commas(closed));
   } else if (is('-')) {
     close_all(tree, node, list);
-  } else if (key.kind == Kind::kRight || is('l') || is('+')) {
+  } else if (key.kind == Kind::kRight || is('+')) {
     // Right goes on to the first child of an open node, + does not.
     if (!open)
       set_open(tree, node, true, list);
     else if (!is('+'))
       list.path = tree.paths[node + 1];
-  } else if (key.kind == Kind::kLeft || is('h')) {
+  } else if (key.kind == Kind::kLeft) {
     if (open)
       set_open(tree, node, false, list);
     else if (tree.parents[node] != 0)
@@ -685,20 +621,17 @@ void move_in_outline(State& state, const Key& key, const Answer& answer) {
 }
 
 void move_in_functions(State& state, const Key& key, const Answer& answer) {
-  std::span<const uint32_t> rows = function_rows(state, answer);
-  auto by = lines_of(key, layout_of(state.size).rows);
-  if (!by || rows.empty())
-    return;
-  state.functions.row = moved(state.functions.row, *by, rows.size());
-  const Total& total = answer.entries->totals[rows[state.functions.row]];
-  state.function = answer.entries->keys[total.key].identity;
+  if (key.kind == Kind::kEnter || key.kind == Kind::kRight)
+    look_at(state, answer, entry_at_cursor(state, answer));
+  else if (auto by = lines_of(key, layout_of(state.size).rows))
+    function_list(state, answer).move(*by);
 }
 
 void move_in_code(State& state, const Key& key, const Answer& answer) {
   if (!answer.code)
     return;
   if (auto by = lines_of(key, layout_of(state.size).rows))
-    state.code.row = moved(state.code.row, *by, code_rows(state, *answer.code).size());
+    code_list(state, *answer.code).move(*by);
   if (key.kind == Kind::kEnter)
     go_to_hottest(state, *answer.code);
 }
@@ -729,11 +662,11 @@ void move_around(State& state, const Key& key, const Answer& answer) {
     move_in_outline(state, key, answer);
 }
 
-void move_in_page(State& state, const Key& key, const Answer& answer) {
+// Keys that each page understands in its own way.
+void move_in_page(State& state, const Key& pressed, const Answer& answer) {
+  Key key = as_arrow(pressed);
   switch (state.page) {
     case Page::kFunctions:
-      if (key.kind == Kind::kEnter || key.kind == Kind::kRight)
-        return look_at(state, answer, entry_at_cursor(state, answer));
       return move_in_functions(state, key, answer);
     case Page::kAround:
       return move_around(state, key, answer);
@@ -769,6 +702,43 @@ void choose_page(State& state, Page page, const Answer& answer) {
   go_to(state, page);
 }
 
+// A click on the box at the cursor zooms into it.
+void click_flame(State& state, size_t line, size_t x, const Answer& answer) {
+  Flame flame = flame_of(state, answer);
+  for (const FlameBox& box : flame.boxes)
+    if (box.row == state.flame_top + line && x >= box.begin && x < box.end) {
+      bool is_again = state.box == answer.tree->paths[box.node];
+      state.box = answer.tree->paths[box.node];
+      if (is_again)
+        state.zoomed = state.box;
+    }
+}
+
+// A second click does what Enter does.
+void click_list(State& state, List list, size_t line, const Answer& answer) {
+  size_t row = list.row_at(line);
+  if (row < list.count() && row == list.row())
+    move_in_page(state, {.kind = Kind::kEnter}, answer);
+  else if (row < list.count())
+    list.put(row);
+}
+
+void click_outline(State& state, size_t line, const Answer& answer) {
+  // The line of the function itself is between the halves, and in neither of their lists.
+  if (state.page == Page::kAround) {
+    size_t callers = halves_of(layout_of(state.size)).callers;
+    state.part = line < callers    ? Part::kCallers
+                 : line == callers ? Part::kCentre
+                                   : Part::kCallees;
+    line -= line > callers ? callers + 1 : 0;
+  }
+  Outline outline = outline_of(state, answer);
+  if (!outline.tree)
+    return;
+  std::vector<OutlineRow> rows = outline_rows(*outline.tree, *outline.state);
+  click_list(state, outline_list(*outline.tree, *outline.state, rows), line, answer);
+}
+
 void click(State& state, const Key& key, const Answer& answer) {
   Layout layout = layout_of(state.size);
   // Line 1 has the tabs.
@@ -783,54 +753,18 @@ void click(State& state, const Key& key, const Answer& answer) {
   if (key.y < layout.body || key.y >= layout.body + layout.rows)
     return;
   size_t line = key.y - layout.body;
-  Key enter = {.kind = Kind::kEnter};
-  if (state.page == Page::kFlame) {
-    // A click on the box at the cursor zooms into it.
-    Flame flame = flame_of(state, answer);
-    for (const FlameBox& box : flame.boxes)
-      if (box.row == state.flame_top + line && key.x >= box.begin && key.x < box.end) {
-        bool is_again = state.box == answer.tree->paths[box.node];
-        state.box = answer.tree->paths[box.node];
-        if (is_again)
-          state.zoomed = state.box;
-      }
-    return;
-  }
-  // A second click does what Enter does.
-  if (state.page == Page::kFunctions) {
-    std::span<const uint32_t> rows = function_rows(state, answer);
-    size_t row = state.functions.top + line;
-    if (row >= rows.size())
+  switch (state.page) {
+    case Page::kFunctions:
+      return click_list(state, function_list(state, answer), line, answer);
+    case Page::kFlame:
+      return click_flame(state, line, key.x, answer);
+    case Page::kCode:
+      state.code.row = state.code.top + line;  // settle() keeps it within the lines
       return;
-    if (row == state.functions.row)
-      return move_in_page(state, enter, answer);
-    state.functions.row = row;
-    state.function = answer.entries->keys[answer.entries->totals[rows[row]].key].identity;
-    return;
+    case Page::kTree:
+    case Page::kAround:
+      return click_outline(state, line, answer);
   }
-  if (state.page == Page::kCode) {
-    state.code.row = state.code.top + line;
-    return;
-  }
-  // The line of the function itself is between the halves, and in neither of their lists.
-  if (state.page == Page::kAround) {
-    size_t callers = halves_of(layout).callers;
-    state.part = line < callers    ? Part::kCallers
-                 : line == callers ? Part::kCentre
-                                   : Part::kCallees;
-    line -= line > callers ? callers + 1 : 0;
-  }
-  Outline outline = outline_of(state, answer);
-  if (!outline.tree)
-    return;
-  std::vector<OutlineRow> rows = outline_rows(*outline.tree, *outline.state);
-  size_t row = outline.state->top + line;
-  if (row >= rows.size())
-    return;
-  if (row == outline.state->row)
-    return move_in_page(state, enter, answer);
-  outline.state->row = row;
-  outline.state->path = outline.tree->paths[rows[row].node];
 }
 
 // Time is chosen where it is drawn.
@@ -849,79 +783,12 @@ void drag(State& state, const Key& key, const Answer& answer) {
   state.query.time = {step(from), std::max(step(to + 1), step(from) + 1)};
 }
 
-// Characters that ask the user for more, or open something over the page. False: this one does
-// not.
-bool open_by_character(State& state, char32_t character) {
-  switch (character) {
-    case '?':
-      state.overlay = Overlay::kHelp;
-      state.help = {};
-      return true;
-    case '/':
-      open_prompt(state, Ask::kSearch);
-      return true;
-    case 'F':
-      open_prompt(state, Ask::kFocus);
-      return true;
-    case 'X':
-      open_prompt(state, Ask::kIgnore);
-      return true;
-    case 'D':
-      open_prompt(state, Ask::kHide);
-      return true;
-    case 'M':
-      open_prompt(state, Ask::kModule);
-      return true;
-    case 'e':
-      state.overlay = Overlay::kExport;
-      return true;
-    default:
-      return false;
-  }
-}
-
 // Turns on or off what of the code is shown; `told` says so, in this order.
 void change_code(State& state, const Code& code, bool& is_on,
                  std::pair<std::string_view, std::string_view> told) {
   is_on = !is_on;
   state.message = is_on ? told.first : told.second;
   go_to_hottest(state, code);
-}
-
-// Characters that act on the entry at the cursor, null for none. False: this one does not.
-bool use_entry(State& state, char32_t character, const Answer& answer, const ViewKey* key) {
-  switch (character) {
-    case 'f':
-      select_entry(state, answer, key, &Selection::focus);
-      return true;
-    case 'x':
-      select_entry(state, answer, key, &Selection::ignore);
-      return true;
-    case 'd':
-      select_entry(state, answer, key, &Selection::hide);
-      return true;
-    case '#':
-      look_at(state, answer, key);
-      return true;
-    case 'a':
-      if (state.page == Page::kCode && answer.code)
-        change_code(state, *answer.code, state.has_instructions,
-                    {"source lines and instructions", "source lines"});
-      else
-        look_at_code(state, answer, key);
-      return true;
-    case 'H':
-      if (state.page == Page::kCode && answer.code)
-        change_code(state, *answer.code, state.is_hot_only,
-                    {"lines with samples alone", "all lines"});
-      return true;
-    case 'w':
-      if (key)
-        state.overlay = Overlay::kDetails;
-      return true;
-    default:
-      return false;
-  }
 }
 
 void turn_tree(State& state) {
@@ -931,99 +798,6 @@ void turn_tree(State& state) {
   state.tree = {};
   state.message = is_from_root ? "from the first functions to what they call"
                                : "from what ran to who calls it";
-}
-
-// Keys that change how the tree and the list are made. False: the character is none of them.
-bool change_shape(State& state, char32_t character) {
-  switch (character) {
-    case 'i':
-      turn_tree(state);
-      return true;
-    case 'R':
-      state.query.folds = !state.query.folds;
-      state.message = state.query.folds ? "calls that a recursion repeats are there once"
-                                        : "all calls of a recursion are there";
-      return true;
-    case 'P':
-      state.query.is_by_program = !state.query.is_by_program;
-      state.query.groups.clear();
-      state.tree = {};
-      state.zoomed = state.box = kRootPath;
-      state.message = state.query.is_by_program
-                          ? "the tree begins with programs, if it has several"
-                          : "the tree begins with calls";
-      return true;
-    case '0':
-      state.has_unnoticed = !state.has_unnoticed;
-      state.message = state.has_unnoticed ? "all rows" : "rows of 0.00 % are left out";
-      return true;
-    case 'm':
-      change_entries(state);
-      return true;
-    case 's':
-      change_sort(state);
-      return true;
-    default:
-      return false;
-  }
-}
-
-// Characters that change which part is shown, or how. False: this one does not.
-bool change_view(State& state, char32_t character, const Answer& answer) {
-  switch (character) {
-    case '1':
-    case '2':
-    case '3':
-    case '4':
-    case '5':
-      choose_page(state, static_cast<Page>(character - '1'), answer);
-      return true;
-    case 'n':
-    case 'N':
-      find_next(state, answer, character == 'n');
-      return true;
-    case 'c':
-      show_all(state);
-      return true;
-    case 'u':
-      take_back(state);
-      return true;
-    case '%':
-      state.is_share_of_shown = !state.is_share_of_shown;
-      state.message = state.is_share_of_shown ? "shares are of what is shown"
-                                              : "shares are of all that was recorded";
-      return true;
-    case 'I':
-      remember(state);
-      state.query.selection.has_inlines = !state.query.selection.has_inlines;
-      return true;
-    case 'o':
-      remember(state);
-      state.query.selection.is_mine = !state.query.selection.is_mine;
-      state.query.selection.mine.clear();
-      return true;
-    case 'K':
-      remember(state);
-      state.query.selection.has_kernel = !state.query.selection.has_kernel;
-      return true;
-    case '[':
-    case ']':
-      begin_time(state, character == '[', answer);
-      return true;
-    case '\\':
-      if (state.query.time != Steps())
-        remember(state);
-      state.query.time = {};
-      return true;
-    case 'E':
-      next_event(state, answer);
-      return true;
-    case 'z':
-      state.is_frozen = state.is_live && !state.is_frozen;
-      return true;
-    default:
-      return false;
-  }
 }
 
 // An editor at the line of the source that the cursor is on, or at the last one above.
@@ -1041,30 +815,324 @@ Effect edit(State& state, const Answer& answer) {
   return {};
 }
 
-Effect update_character(State& state, char32_t character, const Answer& answer) {
-  // Entries of an answer to an older query may be of another kind than the state asks for.
-  const ViewKey* key =
-      answer.query.by == state.query.by ? entry_at_cursor(state, answer) : nullptr;
-  switch (character) {
-    case 'q':
-      return {Effect::Kind::kQuit};
-    case 'y':
-      return {key ? Effect::Kind::kCopy : Effect::Kind::kNone, key ? key->text : ""};
-    case 'r':
-      return {state.is_live ? Effect::Kind::kReset : Effect::Kind::kNone};
-    case 'W':
-      return {state.is_live ? Effect::Kind::kSave : Effect::Kind::kNone};
-    case 'v':
-      return edit(state, answer);
-    default:
-      break;
+// ---- the keys ---------------------------------------------------------------------------
+
+// A key that is pressed on a page.
+struct Pressed {
+  State& state;
+  const Answer& answer;
+  char32_t key;
+  const ViewKey* entry;  // that the cursor is on; null: none
+  Effect effect = {};    // what the session is to do
+};
+
+using Act = void (*)(Pressed&);
+
+// A key, and what it does.
+struct BoundKey {
+  char32_t key = 0;  // 0: none
+  Act act = nullptr;
+};
+
+// A row of the help, and the keys that it tells of.
+struct KeyRow {
+  std::string_view keys;  // as people read them
+  std::string_view help;  // \n begins another line
+  // None: keys that lists and windows understand in their own ways, such as arrows.
+  std::array<BoundKey, 5> bound = {};
+  std::string_view group = {};  // the heading above, of the first of a group
+  bool opens_menu = false;      // works in a menu as well
+  bool is_live = false;         // only there is in a session of `gosym top`
+};
+
+void choose_page_by_number(Pressed& pressed) {
+  choose_page(pressed.state, static_cast<Page>(pressed.key - '1'), pressed.answer);
+}
+
+void find_by_key(Pressed& pressed) {
+  find_next(pressed.state, pressed.answer, pressed.key == 'n');
+}
+
+template <Ask ask>
+void ask_for(Pressed& pressed) {
+  open_prompt(pressed.state, ask);
+}
+
+template <std::vector<FunctionChoice> Selection::*choices>
+void select_at_cursor(Pressed& pressed) {
+  select_entry(pressed.state, pressed.answer, pressed.entry, choices);
+}
+
+template <Dimension::Kind kind>
+void list_of(Pressed& pressed) {
+  open_menu(pressed.state, {.kind = kind});
+}
+
+// A switch of what is selected, which can be taken back.
+template <bool Selection::*part>
+void turn(Pressed& pressed) {
+  remember(pressed.state);
+  pressed.state.query.selection.*part = !(pressed.state.query.selection.*part);
+}
+
+template <bool State::*part>
+void turn_code(Pressed& pressed, std::pair<std::string_view, std::string_view> told) {
+  if (pressed.state.page == Page::kCode && pressed.answer.code)
+    change_code(pressed.state, *pressed.answer.code, pressed.state.*part, told);
+}
+
+void show_code(Pressed& pressed) {
+  if (pressed.state.page == Page::kCode && pressed.answer.code)
+    turn_code<&State::has_instructions>(pressed,
+                                        {"source lines and instructions", "source lines"});
+  else
+    look_at_code(pressed.state, pressed.answer, pressed.entry);
+}
+
+void turn_programs(Pressed& pressed) {
+  State& state = pressed.state;
+  state.query.is_by_program = !state.query.is_by_program;
+  state.query.groups.clear();
+  state.tree = {};
+  state.zoomed = state.box = kRootPath;
+  state.message = state.query.is_by_program ? "the tree begins with programs, if it has several"
+                                            : "the tree begins with calls";
+}
+
+void turn_folding(Pressed& pressed) {
+  State& state = pressed.state;
+  state.query.folds = !state.query.folds;
+  state.message = state.query.folds ? "calls that a recursion repeats are there once"
+                                    : "all calls of a recursion are there";
+}
+
+void turn_unnoticed(Pressed& pressed) {
+  State& state = pressed.state;
+  state.has_unnoticed = !state.has_unnoticed;
+  state.message = state.has_unnoticed ? "all rows" : "rows of 0.00 % are left out";
+}
+
+void turn_shares(Pressed& pressed) {
+  State& state = pressed.state;
+  state.is_share_of_shown = !state.is_share_of_shown;
+  state.message = state.is_share_of_shown ? "shares are of what is shown"
+                                          : "shares are of all that was recorded";
+}
+
+void turn_mine(Pressed& pressed) {
+  turn<&Selection::is_mine>(pressed);
+  pressed.state.query.selection.mine.clear();
+}
+
+void take_all_time(Pressed& pressed) {
+  if (pressed.state.query.time != Steps())
+    remember(pressed.state);
+  pressed.state.query.time = {};
+}
+
+void copy_name(Pressed& pressed) {
+  if (pressed.entry)
+    pressed.effect = {Effect::Kind::kCopy, pressed.entry->text};
+}
+
+// All keys of the browser: what they do, what the help says of them, and in which order. The
+// man pages list the same keys, which a test compares.
+constexpr KeyRow kKeyRows[] = {
+    {.keys = "1 2 3 4 5, Tab",
+     .help = "functions, tree, callers|callees, flame graph, code",
+     .bound = {{{'1', choose_page_by_number},
+                {'2', choose_page_by_number},
+                {'3', choose_page_by_number},
+                {'4', choose_page_by_number},
+                {'5', choose_page_by_number}}},
+     .group = "Which function uses the time"},
+    {.keys = "s",
+     .help = "sort functions by self, total or name",
+     .bound = {{{'s', [](Pressed& pressed) { change_sort(pressed.state); }}}}},
+    {.keys = "m",
+     .help = "functions, lines, modules, packages or categories",
+     .bound = {{{'m', [](Pressed& pressed) { change_entries(pressed.state); }}}}},
+    {.keys = "0",
+     .help = "rows of 0.00 %, which are left out",
+     .bound = {{{'0', turn_unnoticed}}}},
+    {.keys = "o", .help = "only the program's own code, or all", .bound = {{{'o', turn_mine}}}},
+    {.keys = "/ n N",
+     .help = "search for a regular expression; next, the one before",
+     .bound = {{{'/', ask_for<Ask::kSearch>}, {'n', find_by_key}, {'N', find_by_key}}}},
+    {.keys = "w",
+     .help = "where its name comes from, or why it has none",
+     .bound = {{{'w',
+                 [](Pressed& pressed) {
+                   if (pressed.entry)
+                     pressed.state.overlay = Overlay::kDetails;
+                 }}}}},
+    {.keys = "%",
+     .help = "shares of all that was recorded (first), or of what is shown",
+     .bound = {{{'%', turn_shares}}}},
+
+    {.keys = "a",
+     .help = "its source, the hottest line in view; there: with instructions",
+     .bound = {{{'a', show_code}}},
+     .group = "Which line of it"},
+    {.keys = "H",
+     .help = "only lines with samples, or all",
+     .bound = {{{'H',
+                 [](Pressed& pressed) {
+                   turn_code<&State::is_hot_only>(pressed,
+                                                  {"lines with samples alone", "all lines"});
+                 }}}}},
+    {.keys = "Enter", .help = "the hottest line again"},
+    {.keys = "v",
+     .help = "$VISUAL or $EDITOR at the line (not in gosym top)",
+     .bound = {{{'v',
+                 [](Pressed& pressed) {
+                   pressed.effect = edit(pressed.state, pressed.answer);
+                 }}}}},
+
+    {.keys = "Enter, #",
+     .help = "callers and callees of what has the cursor",
+     .bound = {{{'#',
+                 [](Pressed& pressed) {
+                   look_at(pressed.state, pressed.answer, pressed.entry);
+                 }}}},
+     .group = "Who calls it, and what does it call"},
+    {.keys = "+ - *", .help = "tree: open; close, or open, all below"},
+    {.keys = "i",
+     .help = "tree and flame graph from the functions that ran outward",
+     .bound = {{{'i', [](Pressed& pressed) { turn_tree(pressed.state); }}}}},
+    {.keys = "R",
+     .help = "fold recursions: functions that call themselves, or each other\n"
+             "in turn, are there once; ×98: up to 98 calls on that path",
+     .bound = {{{'R', turn_folding}}}},
+    {.keys = "K I",
+     .help = "kernel, inlined calls: off and on",
+     .bound = {{{'K', turn<&Selection::has_kernel>}, {'I', turn<&Selection::has_inlines>}}}},
+
+    {.keys = "P",
+     .help = "the tree begins with programs, or with calls",
+     .bound = {{{'P', turn_programs}}},
+     .group = "Who is it"},
+    {.keys = "t p L C B",
+     .help = "threads, processes, labels, containers, categories: a list\n"
+             "to choose from; there Enter only that one, x without it,\n"
+             "g groups the tree by them",
+     .bound = {{{'t', list_of<Dimension::Kind::kThread>},
+                {'p', list_of<Dimension::Kind::kProcess>},
+                {'L', [](Pressed& pressed) { open_label_menu(pressed.state, pressed.answer); }},
+                {'C', list_of<Dimension::Kind::kContainer>},
+                {'B', list_of<Dimension::Kind::kCategory>}}},
+     .opens_menu = true},
+    {.keys = "E",
+     .help = "next event, of a recording that has several",
+     .bound = {{{'E', [](Pressed& pressed) { next_event(pressed.state, pressed.answer); }}}}},
+
+    {.keys = "f x",
+     .help = "only stacks with what has the cursor; only those without",
+     .bound = {{{'f', select_at_cursor<&Selection::focus>},
+                {'x', select_at_cursor<&Selection::ignore>}}},
+     .group = "Only a part of it"},
+    {.keys = "F X",
+     .help = "the same for a regular expression",
+     .bound = {{{'F', ask_for<Ask::kFocus>}, {'X', ask_for<Ask::kIgnore>}}}},
+    {.keys = "d D",
+     .help = "leave what has the cursor, or matches, out of stacks",
+     .bound = {{{'d', select_at_cursor<&Selection::hide>}, {'D', ask_for<Ask::kHide>}}}},
+    {.keys = "M",
+     .help = "only stacks with code of a file whose name matches",
+     .bound = {{{'M', ask_for<Ask::kModule>}}}},
+    {.keys = "[ ]",
+     .help = "move the beginning, the end of the time that is shown: by\n"
+             "Left Right, PgUp PgDn, Home End",
+     .bound =
+         {{{'[', [](Pressed& pressed) { begin_time(pressed.state, true, pressed.answer); }},
+           {']', [](Pressed& pressed) { begin_time(pressed.state, false, pressed.answer); }}}}},
+    {.keys = "\\", .help = "all of the time", .bound = {{{'\\', take_all_time}}}},
+    {.keys = "u c",
+     .help = "take the last choice back; show all",
+     .bound = {{{'u', [](Pressed& pressed) { take_back(pressed.state); }},
+                {'c', [](Pressed& pressed) { show_all(pressed.state); }}}}},
+
+    {.keys = "arrows, h j k l",
+     .help = "move; in a tree left and right close and open",
+     .group = "Move"},
+    {.keys = "PgUp PgDn Space", .help = "a screen further; g G, Home End: first and last line"},
+    {.keys = "Enter",
+     .help = "tree: open, close; callers|callees: look at that one;\n"
+             "flame graph: zoom"},
+    {.keys = "Esc, Backspace", .help = "back; in the flame graph zoom out first"},
+    {.keys = "mouse", .help = "click chooses, again opens; wheel; drag over the time"},
+
+    {.keys = "y",
+     .help = "copy the name to the clipboard, if the terminal can",
+     .bound = {{{'y', copy_name}}},
+     .group = "Take along"},
+    {.keys = "e",
+     .help = "export what is shown: text, folded, pprof, HTML, JSON, CSV, Markdown",
+     .bound = {{{'e', [](Pressed& pressed) { pressed.state.overlay = Overlay::kExport; }}}}},
+    {.keys = "q",
+     .help = "quit",
+     .bound = {{{'q', [](Pressed& pressed) { pressed.effect = {Effect::Kind::kQuit}; }}}}},
+
+    {.keys = "z",
+     .help = "freeze the screen; the recorder goes on",
+     .bound =
+         {{{'z',
+            [](Pressed& pressed) { pressed.state.is_frozen = !pressed.state.is_frozen; }}}},
+     .group = "Live",
+     .is_live = true},
+    {.keys = "r",
+     .help = "forget what was sampled up to now",
+     .bound = {{{'r', [](Pressed& pressed) { pressed.effect = {Effect::Kind::kReset}; }}}},
+     .is_live = true},
+    {.keys = "W",
+     .help = "save what is kept as a recording",
+     .bound = {{{'W', [](Pressed& pressed) { pressed.effect = {Effect::Kind::kSave}; }}}},
+     .is_live = true},
+};
+
+// The help has no row for the key that opens it.
+constexpr BoundKey kHelpKey = {'?', [](Pressed& pressed) {
+                                 pressed.state.overlay = Overlay::kHelp;
+                                 pressed.state.help = {};
+                               }};
+
+// The action of a character; null: it has none of its own.
+Act find_act(char32_t character, bool is_live, bool is_in_menu) {
+  if (character == kHelpKey.key && !is_in_menu)
+    return kHelpKey.act;
+  for (const KeyRow& row : kKeyRows) {
+    if ((row.is_live && !is_live) || (is_in_menu && !row.opens_menu))
+      continue;
+    for (const BoundKey& bound : row.bound)
+      if (bound.act && bound.key == character)
+        return bound.act;
   }
+  return nullptr;
+}
+
+Effect press_key(State& state, const Key& key, const Answer& answer) {
+  Act act = find_act(key.character, state.is_live, false);
   // Characters without a meaning of their own move the cursor.
-  if (!open_by_character(state, character) && !use_entry(state, character, answer, key) &&
-      !change_shape(state, character) && !change_view(state, character, answer) &&
-      !open_menu_of(state, character, answer))
-    move_in_page(state, character_key(character), answer);
-  return {};
+  if (!act) {
+    move_in_page(state, key, answer);
+    return {};
+  }
+  // Entries of an answer to an older query may be of another kind than the state asks for.
+  bool is_current = answer.query.by == state.query.by;
+  Pressed pressed = {state, answer, key.character,
+                     is_current ? entry_at_cursor(state, answer) : nullptr};
+  act(pressed);
+  return std::move(pressed.effect);
+}
+
+bool press_menu_key(State& state, const Key& key, const Answer& answer) {
+  Act act =
+      key.kind == Kind::kCharacter ? find_act(key.character, state.is_live, true) : nullptr;
+  if (!act)
+    return false;
+  Pressed pressed = {state, answer, key.character, nullptr};
+  act(pressed);
+  return true;
 }
 
 Effect update_export(State& state, const Key& key) {
@@ -1080,7 +1148,7 @@ Effect update_export(State& state, const Key& key) {
 Effect update_page(State& state, const Key& key, const Answer& answer) {
   switch (key.kind) {
     case Kind::kCharacter:
-      return update_character(state, key.character, answer);
+      return press_key(state, key, answer);
     case Kind::kTab:
     case Kind::kBackTab: {
       // Tab goes through the parts of this page before it goes to the next.
@@ -1173,7 +1241,7 @@ void settle(State& state, const Answer& answer) {
   // An answer may have fewer entries than the one before: cursors are put back into their
   // lists.
   if (answer.menu)
-    keep_on_screen(state.menu, answer.menu->size(), window_rows(state.size));
+    List(state.menu, answer.menu->size()).settle(window_rows(state.size));
   if (state.query.time.end != UINT32_MAX && state.query.time.begin >= state.query.time.end)
     state.query.time = {};
 }
@@ -1189,7 +1257,7 @@ Effect update(State& state, const Key& key, const Answer& answer) {
       if (auto by = lines_of(key, window_rows(state.size))) {
         size_t count = help_lines(state.is_live, window_columns(state.size)).size();
         size_t tops = count - std::min(count, window_rows(state.size)) + 1;
-        state.help.row = moved(state.help.row, *by, tops);
+        List(state.help, tops).move(*by);
       } else {
         state.overlay = Overlay::kNone;
       }
@@ -1217,70 +1285,20 @@ Effect update(State& state, const Key& key, const Answer& answer) {
 }
 
 std::vector<std::string> help_lines(bool is_live, size_t width) {
-  std::vector<std::string> lines = {
-      "Which function uses the time",
-      "  1 2 3 4 5, Tab       functions, tree, callers|callees, flame graph, code",
-      "  s                    sort functions by self, total or name",
-      "  m                    functions, lines, modules, packages or categories",
-      "  0                    rows of 0.00 %, which are left out",
-      "  o                    only the program's own code, or all",
-      "  / n N                search for a regular expression; next, the one before",
-      "  w                    where its name comes from, or why it has none",
-      "  %                    shares of all that was recorded (first), or of what is shown",
-      "",
-      "Which line of it",
-      "  a                    its source, the hottest line in view; there: with instructions",
-      "  H                    only lines with samples, or all",
-      "  Enter                the hottest line again",
-      "  v                    $VISUAL or $EDITOR at the line (not in gosym top)",
-      "",
-      "Who calls it, and what does it call",
-      "  Enter, #             callers and callees of what has the cursor",
-      "  + - *                tree: open; close, or open, all below",
-      "  i                    tree and flame graph from the functions that ran outward",
-      "  R                    fold recursions: functions that call themselves, or each other",
-      "                       in turn, are there once; ×98: up to 98 calls on that path",
-      "  K I                  kernel, inlined calls: off and on",
-      "",
-      "Who is it",
-      "  P                    the tree begins with programs, or with calls",
-      "  t p L C B            threads, processes, labels, containers, categories: a list",
-      "                       to choose from; there Enter only that one, x without it,",
-      "                       g groups the tree by them",
-      "  E                    next event, of a recording that has several",
-      "",
-      "Only a part of it",
-      "  f x                  only stacks with what has the cursor; only those without",
-      "  F X                  the same for a regular expression",
-      "  d D                  leave what has the cursor, or matches, out of stacks",
-      "  M                    only stacks with code of a file whose name matches",
-      "  [ ]                  move the beginning, the end of the time that is shown: by",
-      "                       Left Right, PgUp PgDn, Home End",
-      "  \\                    all of the time",
-      "  u c                  take the last choice back; show all",
-      "",
-      "Move",
-      "  arrows, h j k l      move; in a tree left and right close and open",
-      "  PgUp PgDn Space      a screen further; g G, Home End: first and last line",
-      "  Enter                tree: open, close; callers|callees: look at that one;",
-      "                       flame graph: zoom",
-      "  Esc, Backspace       back; in the flame graph zoom out first",
-      "  mouse                click chooses, again opens; wheel; drag over the time",
-      "",
-      "Take along",
-      "  y                    copy the name to the clipboard, if the terminal can",
-      ("  e                    export what is shown: text, folded, pprof, HTML, JSON, CSV, "
-       "Markdown"),
-      "  q                    quit",
-  };
-  if (is_live) {
-    const char* const live[] = {
-        "", "Live", "  z                    freeze the screen; the recorder goes on",
-        "  r                    forget what was sampled up to now",
-        "  W                    save what is kept as a recording"};
-    lines.insert(lines.end(), std::begin(live), std::end(live));
-  }
   constexpr size_t kKeys = 23;  // columns that keys have
+  std::vector<std::string> lines;
+  for (const KeyRow& row : kKeyRows) {
+    if (row.is_live && !is_live)
+      continue;
+    if (!row.group.empty() && !lines.empty())
+      lines.emplace_back();
+    if (!row.group.empty())
+      lines.emplace_back(row.group);
+    std::string_view keys = row.keys;
+    for (std::string_view part : split(row.help, '\n'))
+      lines.push_back(fmt::format("  {:<{}}{}", std::exchange(keys, ""), kKeys - 2, part));
+  }
+  // Screens that are narrower than these lines break them once more.
   std::vector<std::string> fitting;
   for (const std::string& line : lines) {
     std::string broken = wrapped(line, width, std::min(kKeys, width / 2));
@@ -1288,6 +1306,14 @@ std::vector<std::string> help_lines(bool is_live, size_t width) {
       fitting.emplace_back(part);
   }
   return fitting;
+}
+
+std::vector<std::string_view> help_keys(bool is_live) {
+  std::vector<std::string_view> keys;
+  for (const KeyRow& row : kKeyRows)
+    if (row.is_live == is_live)
+      keys.push_back(row.keys);
+  return keys;
 }
 
 std::span<const ExportChoice> export_choices() {

@@ -23,6 +23,9 @@ const ViewKey* entry_at_cursor(const State& state, const Answer& answer);
 // The text behind the key ?: the keys, by what they are for, in lines of no more than `width`
 // columns.
 std::vector<std::string> help_lines(bool is_live, size_t width);
+// The keys as its rows have them: "+ - *", "Esc, Backspace"; those that only a live session has,
+// or all others.
+std::vector<std::string_view> help_keys(bool is_live);
 
 // One of the formats that the view can be exported in.
 struct ExportChoice {

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <map>
 #include <random>
+#include <set>
 
 #include "base/text.h"
 #include "browser/draw.h"
@@ -224,6 +225,43 @@ TEST_CASE("browser: pages at several sizes") {
             .text()
             .starts_with(" cpu.raw\n\n  naming functions …\n"));
   CHECK(draw_waiting({4, 1}, "cpu.raw", "reading").text() == "too\n");
+}
+
+namespace {
+
+// The words of `.It` lines below a heading of a man page: "1 2 3 4 5, Tab" is six.
+std::set<std::string> keys_in_man(const std::string& page, const std::string& heading) {
+  std::ifstream file(std::string(MAN) + "/" + page);
+  std::string text{std::istreambuf_iterator(file), {}};
+  size_t begin = text.find(".Sh " + heading + "\n");
+  REQUIRE(begin != text.npos);
+  size_t end = std::min(text.find("\n.Sh ", begin), text.size());
+  std::set<std::string> keys;
+  for (std::string_view line : split(std::string_view(text).substr(begin, end - begin), '\n'))
+    if (line.starts_with(".It ") && !line.starts_with(".It Fl"))  // which is an option
+      for (std::string_view word : split(line.substr(4), ' '))
+        keys.insert(std::string(word));
+  return keys;
+}
+
+std::set<std::string> keys_in_help(bool is_live) {
+  std::set<std::string> keys;
+  for (std::string_view row : help_keys(is_live))
+    for (std::string_view word : split(row, ' '))
+      // mdoc escapes these two.
+      keys.insert(word == "-" ? "\\-" : word == "\\" ? "\\e" : std::string(word));
+  return keys;
+}
+
+}  // namespace
+
+TEST_CASE("browser: man pages have the keys of the help") {
+  std::set<std::string> keys = keys_in_help(false);
+  keys.insert("?");
+  // The help says "Enter, #" where the man page tells of Enter alone as well.
+  keys.erase("Enter,");
+  CHECK(keys_in_man("gosym-report.1", "BROWSER") == keys);
+  CHECK(keys_in_man("gosym-top.1", "DESCRIPTION") == keys_in_help(true));
 }
 
 TEST_CASE("browser: moving in lists") {
