@@ -11,8 +11,8 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-COMMANDS = ["", "record", "report", "top", "diff", "goroutines", "heap", "archive", "index", "inspect", "resolve", "annotate", "snapshot", "doctor",
-            "completion"]
+COMMANDS = ["", "record", "report", "top", "diff", "goroutines", "heap", "archive", "index", "inspect", "resolve", "annotate", "snapshot", "push",
+            "doctor", "completion"]
 OPTION = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]*")
 
 

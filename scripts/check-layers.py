@@ -29,9 +29,10 @@ SEES = {  # layer, a directory of src/: those it may include besides itself
     "view": "base model profile",
     "page": "base model profile view",
     "output": "base model profile view page",
+    "push": "base confine record output",
     "browser": "base model profile view output",
     "commands": "base confine model elf go dwarf gsym code proc profile raw exchange images symbolize record perf_data"
-                " goroutine heap live view output browser",
+                " goroutine heap live view output browser push",
 }
 
 source = pathlib.Path(__file__).resolve().parent.parent / "src"

@@ -85,7 +85,7 @@ int main(int argc, char** argv) {
                    gosym::make_diff(), gosym::make_goroutines(), gosym::make_heap(),
                    gosym::make_archive(), gosym::make_index(), gosym::make_inspect(),
                    gosym::make_resolve(), gosym::make_annotate(), gosym::make_snapshot(),
-                   gosym::make_doctor()},
+                   gosym::make_push(), gosym::make_doctor()},
       .foreign_commands = gosym::words_for_commands(),
   };
   program.commands.push_back(gosym::make_completion(program));

@@ -19,6 +19,7 @@ Command make_index();
 Command make_resolve();
 Command make_annotate();
 Command make_snapshot();
+Command make_push();
 Command make_doctor();
 
 }  // namespace gosym

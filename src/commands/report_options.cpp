@@ -187,11 +187,13 @@ OptionGroup selection_options(Selection& selection) {
 
 namespace {
 
-// Only one of the forms is written. Each but text, the default, has an option of its name.
+// Only one of the forms is written. Each but text, the default, and requests has an option of
+// its name.
 std::vector<std::string> other_formats(std::string_view name) {
   std::vector<std::string> others = {"--format"};
   for (const Format& format : formats().subspan(1))
-    others.push_back(fmt::format("--{}", format.name));
+    if (!format.is_request)
+      others.push_back(fmt::format("--{}", format.name));
   std::erase(others, name);
   return others;
 }

@@ -1,4 +1,3 @@
-#include <dirent.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -26,11 +25,10 @@ struct SnapshotOptions {
 };
 
 std::set<std::string> recordings_there(const std::string& directory) {
-  std::unique_ptr<DIR, int (*)(DIR*)> open(opendir(directory.c_str()), closedir);
   std::set<std::string> names;
-  while (const dirent* entry = open ? readdir(open.get()) : nullptr)
-    if (parse_recording_name(entry->d_name))
-      names.insert(entry->d_name);
+  if (auto found = list_recordings(directory))
+    for (ListedRecording& recording : *found)
+      names.insert(std::move(recording.name));
   return names;
 }
 

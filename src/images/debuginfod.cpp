@@ -24,6 +24,7 @@
 #include "base/clock.h"
 #include "base/print.h"
 #include "base/text.h"
+#include "confine/client_paths.h"
 #include "confine/process_kind.h"
 
 namespace gosym {
@@ -82,37 +83,10 @@ void become_owner(const std::string& cache) {
     _exit(1);
 }
 
-// Whom the tool's libraries ask for the names of hosts, and for those who sign for them; the
-// libraries; and the tool, with the loader that it names.
 ReachablePaths paths_of_worker(const std::string& cache) {
-  ReachablePaths paths = {
-      .read = {"/usr",
-               "/lib",
-               "/lib64",
-               "/etc/ld.so.cache",
-               "/etc/resolv.conf",
-               "/etc/hosts",
-               "/etc/host.conf",
-               "/etc/nsswitch.conf",
-               "/etc/gai.conf",
-               "/etc/services",
-               "/etc/protocols",
-               "/etc/localtime",
-               "/etc/ssl",
-               "/etc/pki",
-               "/etc/ca-certificates",
-               "/etc/gnutls",
-               "/etc/crypto-policies",
-               "/dev/urandom",
-               "/proc/self",
-               "/proc/sys",
-               "/sys/devices/system/cpu"},
-      .written = {cache, "/dev/null"},
-      .executed = {kDebuginfodTool, "/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1",
-                   "/lib/ld-musl-x86_64.so.1", "/lib/ld-musl-aarch64.so.1"}};
-  for (const char* name : {"SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE"})
-    if (std::string path = environment(name); !path.empty())
-      paths.read.push_back(path);
+  ReachablePaths paths = paths_of_client();
+  paths.written.push_back(cache);
+  paths.executed.emplace_back(kDebuginfodTool);
   return paths;
 }
 

@@ -19,10 +19,11 @@ struct Format {
   std::string_view name;
   EventsWritten events;  // `write` takes several with kTogether only
   bool is_binary;
-  bool has_views;                 // writes what ViewOptions::view and `by` ask for
-  bool is_for_people;             // without waits that tell them nothing (idle_threads.h)
-  bool is_for_tools;              // that know functions by the names that the linker gave them
-  bool is_whole;                  // whose the samples are, when they came, all names: read back
+  bool has_views;      // writes what ViewOptions::view and `by` ask for
+  bool is_for_people;  // without waits that tell them nothing (idle_threads.h)
+  bool is_for_tools;   // that know functions by the names that the linker gave them
+  bool is_whole;       // whose the samples are, when they came, all names: read back
+  bool is_request;     // to a server, as gosym push sends it: has no option of its name
   std::string_view next_command;  // what may be done with the file, "{}"; empty: read it
   void (*write)(const Profile& profile, const ViewOptions& options, const Write& write);
 };
@@ -32,7 +33,7 @@ std::span<const Format> formats();
 // Null if there is none of this name.
 const Format* find_format(std::string_view name);
 
-// A profile of pprof has the addresses of what was sampled. Those of the kernel's code tell
+// A profile of pprof, and so a request, has the addresses of what was sampled. Those of the kernel's code tell
 // where it was loaded, which only root may know: a file with them is for its owner, as
 // recordings are.
 Readers readers_of(std::string_view format, const Profile& profile);

@@ -159,8 +159,8 @@ std::string goroutine_counts(const Profile& profile) {
   // Looks were due at each tick; only with all samples of one recording does the quotient say
   // how many goroutines each look found.
   double looks = seconds_in_all * static_cast<double>(profile.event().frequency);
-  if (profile.event().measure != Measure::kGoroutineTime || looks < 1 || !profile.filter.empty() ||
-      profile.recordings.size() > 1)
+  if (profile.event().measure != Measure::kGoroutineTime || looks < 1 ||
+      !profile.filter.empty() || profile.recordings.size() > 1)
     return {};
   double goroutines = seconds(profile.total_amount()) / seconds_in_all;
   double looked_at = static_cast<double>(profile.total_count()) / looks;

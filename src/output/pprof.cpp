@@ -32,9 +32,12 @@ struct Named {
   bool inlined = false;
 };
 
-std::vector<Named> find_named(const Profile& profile) {
+std::vector<Named> find_named(const Profile& profile, const std::vector<bool>& used) {
   std::vector<Named> named(profile.mappings.size());
-  for (const Location& location : profile.locations) {
+  for (size_t i = 0; i < profile.locations.size(); i++) {
+    if (!used[i])
+      continue;
+    const Location& location = profile.locations[i];
     Named& mapping = named[to_index(location.mapping)];
     mapping.is_used = true;
     mapping.inlined |= location.frame_count > 1;
@@ -53,10 +56,10 @@ bool is_of_one_event(const Profile& profile) {
   return profile.info.events.size() == 1;
 }
 
-uint32_t most_sampled_process(const Profile& profile) {
+uint32_t most_sampled_process(const Profile& profile, std::span<const SampleCount> samples) {
   tsl::robin_map<uint32_t, uint64_t, BytesHash> counts;
   uint32_t most = 0;
-  for (const SampleCount& sample : profile.samples) {
+  for (const SampleCount& sample : samples) {
     // Amounts of different events have no common unit, but their numbers of samples have.
     counts[profile.owner(sample).pid] +=
         is_of_one_event(profile) ? profile.amount(sample) : sample.count;
@@ -68,11 +71,11 @@ uint32_t most_sampled_process(const Profile& profile) {
 
 // The mapping of the program that the most sampled process runs: of all files mapped there,
 // Linux puts the program lowest.
-MappingId main_mapping(const Profile& profile) {
-  uint32_t pid = most_sampled_process(profile);
+MappingId main_mapping(const Profile& profile, std::span<const SampleCount> samples) {
+  uint32_t pid = most_sampled_process(profile, samples);
   MappingId lowest = kNoMapping;
   uint64_t lowest_start = UINT64_MAX;
-  for (const SampleCount& sample : profile.samples) {
+  for (const SampleCount& sample : samples) {
     if (profile.owner(sample).pid != pid)
       continue;
     for (LocationId id : profile.stack(sample.stack)) {
@@ -157,14 +160,17 @@ class PprofWriter {
 public:
   // With a scale the samples of the first recording are those that the others are compared
   // with.
-  PprofWriter(const Profile& profile, const Write& write, std::optional<double> scale = {})
+  PprofWriter(const Profile& profile, std::span<const SampleCount> samples, const Write& write,
+              std::optional<double> scale = {})
       : profile_(profile),
+        samples_(samples),
         write_(write),
         scale_(scale),
         order_(order_of(profile.info.events)),
         of_go_(find_go_profile(profile.info.events)) {}
 
   void write() && {
+    number_used();
     write_header();
     write_mappings();
     write_locations();
@@ -188,6 +194,27 @@ private:
       return;
     write_(data_);
     data_.clear();
+  }
+
+  // Numbers the locations and functions that the samples have, from 1 on without a gap: Parca
+  // takes other numbers for damaged. A profile of one service among many has few of them.
+  void number_used() {
+    location_numbers_.assign(profile_.locations.size(), 0);
+    function_numbers_.assign(profile_.functions.size(), 0);
+    for (const SampleCount& sample : samples_)
+      for (LocationId id : profile_.stack(sample.stack))
+        location_numbers_[to_index(id)] = 1;
+    for (size_t i = 0; i < location_numbers_.size(); i++)
+      if (location_numbers_[i] != 0)
+        for (const Frame& frame : profile_.frames_of(profile_.locations[i]))
+          function_numbers_[to_index(frame.function)] = 1;
+    for (std::vector<uint64_t>* numbers : {&location_numbers_, &function_numbers_}) {
+      uint64_t last = 0;
+      for (uint64_t& number : *numbers)
+        number = number == 0 ? 0 : ++last;
+    }
+    function_count_ = static_cast<uint64_t>(
+        std::ranges::count_if(function_numbers_, [](uint64_t number) { return number != 0; }));
   }
 
   void write_header() {
@@ -216,9 +243,12 @@ private:
   // Readers take the first for the program, and Parca one that is not numbered in its order for
   // damaged, as of functions and locations.
   void write_mappings() {
-    named_ = find_named(profile_);
+    std::vector<bool> used;
+    for (uint64_t number : location_numbers_)
+      used.push_back(number != 0);
+    named_ = find_named(profile_, used);
     mapping_numbers_.assign(profile_.mappings.size(), 0);
-    MappingId first = main_mapping(profile_);
+    MappingId first = main_mapping(profile_, samples_);
     if (first != kNoMapping)
       write_mapping(first);
     for (size_t i = 0; i < profile_.mappings.size(); i++) {
@@ -252,17 +282,19 @@ private:
 
   void write_locations() {
     for (size_t i = 0; i < profile_.locations.size(); i++) {
+      if (location_numbers_[i] == 0)
+        continue;
       const Location& location = profile_.locations[i];
       uint64_t address = to_integer(location.address);
       protozero::pbf_writer out(out_, pprof_field::kLocation);
-      out.add_uint64(pprof_field::kLocationId, i + 1);
+      out.add_uint64(pprof_field::kLocationId, location_numbers_[i]);
       out.add_uint64(pprof_field::kLocationMapping,
                      mapping_numbers_[to_index(location.mapping)]);
       // Locations that stand for no code keep a number in the address, which is none.
       if (!is_no_code(location.unnamed))
         out.add_uint64(pprof_field::kAddress, location.call_of(address));
       for (const Frame& frame : profile_.frames_of(location))
-        write_line(out, to_index(frame.function) + 1, frame.line);
+        write_line(out, function_numbers_[to_index(frame.function)], frame.line);
       // Code without a name in a mapping without any names is left to pprof, which may have the
       // file. In others pprof would not look, so a function stands for the reason.
       bool may_be_named_later =
@@ -287,20 +319,21 @@ private:
     auto [known, is_new] = reason_numbers_.try_emplace(string(text), reasons_.size());
     if (is_new)
       reasons_.push_back(known->first);
-    return profile_.functions.size() + known->second + 1;
+    return function_count_ + known->second + 1;
   }
 
   void write_functions() {
-    // Ids of functions are their numbers plus 1; those of reasons follow, as reason_function()
-    // promised.
+    // Numbers of reasons follow those of functions, as reason_function() promised.
     for (size_t i = 0; i < profile_.functions.size(); i++) {
+      if (function_numbers_[i] == 0)
+        continue;
       const Function& function = profile_.functions[i];
-      write_function(i + 1, string(profile_.strings[function.name]),
+      write_function(function_numbers_[i], string(profile_.strings[function.name]),
                      string(profile_.strings[function.system_name]),
                      string(profile_.strings[function.file]), function.start_line);
     }
     for (size_t i = 0; i < reasons_.size(); i++)
-      write_function(profile_.functions.size() + i + 1, reasons_[i], reasons_[i], 0, 0);
+      write_function(function_count_ + i + 1, reasons_[i], reasons_[i], 0, 0);
   }
 
   void write_function(uint64_t id, int64_t name, int64_t system_name, int64_t file,
@@ -347,17 +380,16 @@ private:
   void write_samples() {
     std::vector<uint64_t> locations;
     std::vector<int64_t> values;
-    for (size_t i = 0; i < profile_.samples.size(); i++) {
-      const SampleCount& sample = profile_.samples[i];
+    for (size_t i = 0; i < samples_.size(); i++) {
+      const SampleCount& sample = samples_[i];
       locations.clear();
       for (LocationId id : profile_.stack(sample.stack))
-        locations.push_back(to_index(id) + 1);
+        locations.push_back(location_numbers_[to_index(id)]);
       values.clear();
       set_values(sample, values);
       // A profile of Go's own has a sample of each event for each place: they are one in pprof.
-      while (of_go_ && i + 1 < profile_.samples.size() &&
-             is_of_same(sample, profile_.samples[i + 1]))
-        set_values(profile_.samples[++i], values);
+      while (of_go_ && i + 1 < samples_.size() && is_of_same(sample, samples_[i + 1]))
+        set_values(samples_[++i], values);
       protozero::pbf_writer out(out_, pprof_field::kSample);
       out.add_packed_uint64(pprof_field::kSampleLocations, locations.begin(), locations.end());
       out.add_packed_int64(pprof_field::kValues, values.begin(), values.end());
@@ -461,6 +493,7 @@ private:
   static int64_t signed_of(uint64_t value) { return static_cast<int64_t>(value); }
 
   const Profile& profile_;
+  std::span<const SampleCount> samples_;
   const Write& write_;
   std::optional<double> scale_;
   std::vector<uint32_t> order_;  // numbers of events
@@ -468,6 +501,9 @@ private:
   std::string data_;             // that is not written yet
   protozero::pbf_writer out_{data_};
   StringPool strings_;
+  std::vector<uint64_t> location_numbers_;  // 0: not written
+  std::vector<uint64_t> function_numbers_;  // likewise
+  uint64_t function_count_ = 0;
   std::vector<Named> named_;               // by mapping
   std::vector<uint64_t> mapping_numbers_;  // likewise; 0: not written
   uint64_t mapping_count_ = 0;
@@ -478,12 +514,18 @@ private:
 }  // namespace
 
 void encode_pprof(const Profile& profile, const Write& write) {
-  PprofWriter(profile, write).write();
+  PprofWriter(profile, profile.samples, write).write();
 }
 
 void write_pprof(const Profile& profile, const Write& write) {
+  write_pprof_of(profile, profile.samples, write);
+}
+
+void write_pprof_of(const Profile& profile, std::span<const SampleCount> samples,
+                    const Write& write) {
   GzipStream stream(write);
-  encode_pprof(profile, [&](std::string_view data) { return stream.write(data); });
+  auto compress = [&](std::string_view data) { return stream.write(data); };
+  PprofWriter(profile, samples, compress).write();
   stream.finish();
 }
 
@@ -496,7 +538,7 @@ void write_pprof_difference(const Profile& before, const Profile& after, double 
   both.add(after, 1);
   GzipStream stream(write);
   auto compress = [&](std::string_view data) { return stream.write(data); };
-  PprofWriter(both.profile(), compress, scale).write();
+  PprofWriter(both.profile(), both.profile().samples, compress, scale).write();
   stream.finish();
 }
 

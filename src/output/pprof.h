@@ -1,5 +1,7 @@
 #pragma once
 
+#include <span>
+
 #include "output/write.h"
 #include "profile/profile.h"
 
@@ -18,6 +20,9 @@ namespace gosym {
 //   labels     thread (its name), pid, tid
 //   comments   gosym's version, the command that recorded, the filter, what was lost
 void write_pprof(const Profile& profile, const Write& write);
+// Some of the samples, with what they have.
+void write_pprof_of(const Profile& profile, std::span<const SampleCount> samples,
+                    const Write& write);
 
 // Writes the profile that `go tool pprof -diff_base` makes of two: the samples of `after`, and
 // those of `before` with negative values, multiplied by `scale` so that they compare, and the

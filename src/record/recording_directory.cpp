@@ -163,6 +163,20 @@ std::optional<NameOfRecording> parse_recording_name(std::string_view name) {
   return parsed;
 }
 
+Result<std::vector<ListedRecording>> list_recordings(const std::string& directory) {
+  std::unique_ptr<DIR, int (*)(DIR*)> open(opendir(directory.c_str()), closedir);
+  if (!open)
+    return system_error(fmt::format("'{}'", printable(directory)), errno);
+  std::vector<ListedRecording> found;
+  while (const dirent* entry = readdir(open.get()))
+    if (auto begin = parse_recording_name(entry->d_name))
+      found.push_back({*begin, entry->d_name});
+  std::ranges::sort(found, {}, [](const ListedRecording& recording) {
+    return std::tie(recording.begin, recording.name);
+  });
+  return found;
+}
+
 std::string make_recording_name(std::string_view host, const NameOfRecording& name) {
   return fmt::format("{}-{:%Y%m%dT%H%M%SZ}{}{}", host,
                      fmt::gmtime(static_cast<std::time_t>(name.time)),

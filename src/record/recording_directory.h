@@ -47,6 +47,14 @@ struct NameOfRecording {
 };
 std::optional<NameOfRecording> parse_recording_name(std::string_view name);
 std::string make_recording_name(std::string_view host, const NameOfRecording& name);
+// A recording in a directory.
+struct ListedRecording {
+  NameOfRecording begin;
+  std::string name;
+};
+// All that are named so, in order of time. Fails if the directory cannot be read.
+Result<std::vector<ListedRecording>> list_recordings(const std::string& directory);
+
 // This host's name, as that of a file: a host may call itself anything.
 std::string host_in_file_name();
 

@@ -1,0 +1,400 @@
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <ctime>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/exit_status.h"
+#include "base/mapped_file.h"
+#include "base/print.h"
+#include "base/text.h"
+#include "base/unique_fd.h"
+#include "commands/command.h"
+#include "output/output_file.h"
+#include "push/http_post.h"
+#include "push/push_state.h"
+#include "record/recording_directory.h"
+
+namespace gosym {
+
+namespace {
+
+// A server, as far as requests to them differ.
+struct PushProtocol {
+  std::string_view name;  // also that of the format which the body has, of gosym report
+  std::string_view path;  // behind the server's URL
+  std::string_view type;  // of the body
+  bool is_compressed;     // the body; else what is in it is compressed already
+};
+constexpr PushProtocol kProtocols[] = {
+    {"otlp", "/v1development/profiles", "application/x-protobuf", true},
+    {"pyroscope", "/push.v1.PusherService/Push", "application/proto", false},
+    {"parca", "/api/profiles/writeraw", "application/json", false}};
+
+struct PushOptions {
+  std::string directory;
+  std::string url;
+  std::string protocol = "otlp";
+  std::vector<std::string> headers;
+  std::string token_file;
+  std::string ca_file;
+  std::string state;
+  bool is_once = false;
+  bool is_quiet = false;
+};
+
+const PushProtocol& protocol_of(const PushOptions& options) {
+  return *std::ranges::find(kProtocols, options.protocol, &PushProtocol::name);
+}
+
+std::string url_of(const PushOptions& options) {
+  std::string_view url = options.url;
+  std::string_view path = protocol_of(options).path;
+  if (url.ends_with(path))
+    return options.url;
+  while (url.ends_with('/'))
+    url.remove_suffix(1);
+  return fmt::format("{}{}", url, path);
+}
+
+// The body of a request for a recording, by `gosym report`, which reads it in a process without
+// rights: nothing of a recording is understood here. None: it could not be made, or there is
+// nothing to be sent.
+struct MadeBody {
+  std::optional<std::string> body;
+  int status = 0;  // of gosym report
+};
+
+// More than any server takes: the collector's limit is 20 MiB.
+constexpr size_t kMaxBody = 64 << 20;
+
+[[noreturn]] void become_report(const PushOptions& options, const std::string& path, int out) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+  if (dup2(out, STDOUT_FILENO) >= 0)
+    execl("/proc/self/exe", "gosym", "report", "--format", options.protocol.c_str(), "--",
+          path.c_str(), nullptr);
+  _exit(kNotFound);
+}
+
+// All that is written to a pipe, up to a limit; none: there is more.
+std::optional<std::string> read_all(int from) {
+  std::string all;
+  std::string part(1 << 16, '\0');
+  while (true) {
+    ssize_t size = read(from, part.data(), part.size());
+    if (size < 0 && errno == EINTR)
+      continue;
+    if (size <= 0)
+      return all;
+    all.append(part, 0, static_cast<size_t>(size));
+    if (all.size() > kMaxBody)
+      return std::nullopt;
+  }
+}
+
+MadeBody make_body(const PushOptions& options, const std::string& path) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0)
+    return {.body = {}, .status = kFailure};
+  UniqueFd from(ends[0]);
+  UniqueFd to(ends[1]);
+  pid_t pid = fork();
+  if (pid < 0)
+    return {.body = {}, .status = kFailure};
+  if (pid == 0)
+    become_report(options, path, to.get());
+  to.reset(-1);
+  MadeBody made{.body = read_all(from.get())};
+  // Who still writes is ended by that.
+  from.reset(-1);
+  int status = 0;
+  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  made.status = WIFEXITED(status) ? WEXITSTATUS(status) : kFailure;
+  // A damaged recording has an answer as well.
+  if (made.status != kSuccess && made.status != kPartial)
+    made.body.reset();
+  return made;
+}
+
+std::string compressed(std::string_view data) {
+  std::string result;
+  GzipStream stream([&](std::string_view part) {
+    result += part;
+    return true;
+  });
+  stream.write(data);
+  stream.finish();
+  return result;
+}
+
+// Read again each time: tokens are replaced while we run.
+Result<std::string> token_header(const std::string& path) {
+  constexpr size_t kMaxToken = 64 << 10;
+  auto text = read_file(path, kMaxToken);
+  if (!text)
+    return std::move(text).error().context(fmt::format("--token-file '{}'", printable(path)));
+  std::string_view rest = *text;
+  std::string_view token = take_line(rest);
+  if (token.empty() || !is_printable(token))
+    return errorf("--token-file '{}' has no token", printable(path));
+  return fmt::format("Authorization: Bearer {}", token);
+}
+
+// What is to be done about a recording.
+enum class Outcome : uint8_t {
+  kSent,
+  kNothing,  // it has no samples
+  kRefused,  // it would be again
+  kFailed,   // a server's fault, which a request may have caused
+  kNotNow,   // it may get better
+};
+
+struct Attempt {
+  Outcome outcome{};
+  std::string reason = {};
+  uint64_t retry_after = 0;  // seconds
+};
+
+// Servers are down, or full, or know us not yet: that can get better without another request.
+// One that fails at a request may do so each time.
+Attempt attempt_of(HttpReply reply) {
+  constexpr int kOk = 200;
+  constexpr int kRedirected = 300;
+  std::string reason = reply.status == 0
+                           ? reply.text
+                           : fmt::format("the server answers {}{}{}", reply.status,
+                                         reply.text.empty() ? "" : ": ", reply.text);
+  if (reply.status >= kOk && reply.status < kRedirected)
+    return {Outcome::kSent};
+  constexpr int kCanGetBetter[] = {0, 401, 403, 404, 408, 429, 502, 503, 504};
+  if (std::ranges::find(kCanGetBetter, reply.status) != std::end(kCanGetBetter))
+    return {Outcome::kNotNow, std::move(reason), reply.retry_after};
+  return {reply.status >= 500 ? Outcome::kFailed : Outcome::kRefused, std::move(reason)};
+}
+
+Attempt send_recording(const PushOptions& options, const std::string& path) {
+  MadeBody made = make_body(options, path);
+  if (made.status == kNoTarget)
+    return {Outcome::kNothing};
+  if (!made.body)
+    return {Outcome::kRefused, made.status == kSuccess || made.status == kPartial
+                                   ? "it is larger than a server takes"
+                                   : "it cannot be read"};
+  const PushProtocol& protocol = protocol_of(options);
+  HttpRequest request{.url = url_of(options),
+                      .headers = options.headers,
+                      .body = std::move(*made.body),
+                      .ca_file = options.ca_file};
+  request.headers.push_back(fmt::format("Content-Type: {}", protocol.type));
+  request.headers.push_back("User-Agent: gosym/" GOSYM_VERSION);
+  if (protocol.is_compressed) {
+    request.body = compressed(request.body);
+    request.headers.emplace_back("Content-Encoding: gzip");
+  }
+  if (!options.token_file.empty()) {
+    auto header = token_header(options.token_file);
+    if (!header)
+      return {Outcome::kNotNow, header.error().message()};
+    request.headers.push_back(std::move(*header));
+  }
+  return attempt_of(post(request));
+}
+
+void pause_for(uint64_t seconds) {
+  timespec left = {static_cast<time_t>(seconds), 0};
+  while (nanosleep(&left, &left) != 0 && errno == EINTR) {
+  }
+}
+
+bool is_still_there(const std::string& path) {
+  return access(path.c_str(), F_OK) == 0;
+}
+
+// Sends one recording, however long that takes; the retention of the directory bounds it. With
+// --once a few times.
+Attempt send_until_done(const PushOptions& options, const std::string& path) {
+  constexpr uint64_t kLongest = 300;  // seconds from one attempt to the next
+  constexpr int kFailures = 5;
+  constexpr int kAttemptsOnce = 4;
+  std::string told;
+  uint64_t pause = 1;
+  for (int attempts = 1;; attempts++) {
+    Attempt attempt = send_recording(options, path);
+    bool can_get_better =
+        attempt.outcome == Outcome::kNotNow || attempt.outcome == Outcome::kFailed;
+    if (!can_get_better)
+      return attempt;
+    if (!is_still_there(path))
+      return {Outcome::kRefused,
+              fmt::format("it was removed before it was sent; {}", attempt.reason)};
+    if (attempt.outcome == Outcome::kFailed && attempts >= kFailures)
+      return {Outcome::kRefused, std::move(attempt.reason)};
+    if (options.is_once && attempts >= kAttemptsOnce)
+      return attempt;
+    pause = std::clamp(attempt.retry_after, pause, kLongest);
+    // A server that is down for an hour is told once.
+    if (attempt.reason != told)
+      print(stderr, "gosym: {}: {}; trying again\n", path, attempt.reason);
+    told = attempt.reason;
+    pause_for(pause);
+    pause = std::min(2 * pause, kLongest);
+  }
+}
+
+// Recordings that are complete and not sent yet, in order of time.
+Result<std::vector<std::string>> waiting(const PushOptions& options, const PushState& state) {
+  auto all = list_recordings(options.directory);
+  if (!all)
+    return std::move(all).error();
+  auto recorder = recorder_of(options.directory);
+  if (!recorder)
+    return std::move(recorder).error();
+  // The newest one is still written to.
+  if (*recorder && (*recorder)->kind == RecorderKind::kRotating && !all->empty())
+    all->pop_back();
+  std::vector<std::string> names;
+  for (const ListedRecording& recording : *all)
+    if (!state.is_done(recording.begin))
+      names.push_back(recording.name);
+  return names;
+}
+
+Result<> check_urls(const PushOptions& options) {
+  if (!options.url.starts_with("http://") && !options.url.starts_with("https://"))
+    return errorf("'{}' is no URL of a server", printable(options.url))
+        .with_hint("as in https://otel.example:4318")
+        .with_exit_status(kUsage);
+  for (const std::string& header : options.headers)
+    if (header.find(':') == header.npos || !is_printable(header))
+      return errorf("--header '{}' is no 'Name: value'", printable(header))
+          .with_exit_status(kUsage);
+  if (access(kHttpClient, X_OK) != 0)
+    return errorf("there is no {}, which sends", kHttpClient)
+        .with_hint("on Debian and Ubuntu: apt-get install curl; Fedora, RHEL: dnf install curl")
+        .with_exit_status(kUnsupported);
+  return Ok{};
+}
+
+struct PushCounts {
+  uint64_t sent = 0;
+  uint64_t left_out = 0;  // refused
+  bool is_behind = false;
+};
+
+// Sends what is there now. Stops at one that cannot be sent for the time being.
+Result<> send_waiting(const PushOptions& options, PushState& state, PushCounts& counts) {
+  auto names = waiting(options, state);
+  if (!names)
+    return std::move(names).error();
+  for (const std::string& name : *names) {
+    std::string path = fmt::format("{}/{}", options.directory, name);
+    Attempt attempt = send_until_done(options, path);
+    if (attempt.outcome == Outcome::kNotNow || attempt.outcome == Outcome::kFailed) {
+      print(stderr, "gosym: {}: {}\n", path, attempt.reason);
+      counts.is_behind = true;
+      return Ok{};
+    }
+    if (attempt.outcome == Outcome::kRefused) {
+      print(stderr, "gosym: {}: left out: {}\n", path, attempt.reason);
+      counts.left_out++;
+    }
+    counts.sent += attempt.outcome == Outcome::kSent ? 1 : 0;
+    if (auto noted = state.set_done(name); !noted)
+      return noted;
+  }
+  return Ok{};
+}
+
+Result<int> run_push(PushOptions& options) {
+  if (auto checked = check_urls(options); !checked)
+    return std::move(checked).error();
+  if (options.state.empty())
+    options.state = PushState::default_path(options.directory, url_of(options));
+  if (options.state.empty())
+    return Error("there is no folder for what was sent").with_hint("name a file: --state FILE");
+  auto state = PushState::open(options.state);
+  if (!state)
+    return std::move(state).error();
+
+  PushCounts counts;
+  while (true) {
+    if (auto sent = send_waiting(options, *state, counts); !sent)
+      return std::move(sent).error();
+    if (options.is_once)
+      break;
+    pause_for(1);
+  }
+  if (!options.is_quiet)
+    print(stderr, "sent {} recording{}{}\n", counts.sent, counts.sent == 1 ? "" : "s",
+          counts.left_out == 0 ? std::string() : fmt::format(", left out {}", counts.left_out));
+  if (counts.is_behind)
+    return Result<int>(kFailure);
+  return Result<int>(counts.left_out == 0 ? kSuccess : kPartial);
+}
+
+}  // namespace
+
+Command make_push() {
+  auto options = std::make_shared<PushOptions>();
+  std::vector<std::string> names;
+  for (const PushProtocol& protocol : kProtocols)
+    names.emplace_back(protocol.name);
+  std::vector<Option> what = {
+      {.names = "DIR",
+       .help = "Directory that gosym record --rotate or --last fills",
+       .take = into(options->directory),
+       .is_required = true},
+      {.names = "URL",
+       .help = "The server's: https://otel.example:4318",
+       .take = into(options->url),
+       .is_required = true},
+      {.names = "--as",
+       .value = "PROTOCOL",
+       .help = "What the server speaks: otlp (the default), pyroscope, parca",
+       .take = one_of(options->protocol, std::move(names))},
+      {.names = "--once",
+       .help = "Send what is there, and end",
+       .take = into(options->is_once)},
+      {.names = "--state",
+       .value = "FILE",
+       .help = "Remember there what was sent (default: below ~/.local/state/gosym)",
+       .take = into(options->state)},
+      {.names = "-q,--quiet",
+       .help = "Do not say how many were sent",
+       .take = into(options->is_quiet)}};
+  std::vector<Option> access = {{.names = "--header",
+                                 .value = "HEADER",
+                                 .help = "Send this header too: \"X-Scope-OrgID: team\"",
+                                 .take = into(options->headers),
+                                 .values = Values::kEach},
+                                {.names = "--token-file",
+                                 .value = "FILE",
+                                 .help = "Send the token in FILE, which is read each time",
+                                 .take = into(options->token_file)},
+                                {.names = "--ca",
+                                 .value = "FILE",
+                                 .help = "Trust servers that these certificates sign for",
+                                 .take = into(options->ca_file)}};
+  return {.name = "push",
+          .summary = "Send the recordings of a directory to a server, as they come",
+          .groups = {{"What to send", std::move(what)}, {"Access", std::move(access)}},
+          .examples =
+              "  gosym record -a -F 19 --rotate 60s --keep 24h -o /var/lib/gosym/ &\n"
+              "  gosym push /var/lib/gosym http://otel-collector:4318\n"
+              "  gosym push /var/lib/gosym --as pyroscope https://pyroscope.example \\\n"
+              "      --token-file /run/secrets/token\n",
+          .run = [options] { return run_push(*options); }};
+}
+
+}  // namespace gosym

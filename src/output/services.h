@@ -1,0 +1,35 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "profile/profile.h"
+
+namespace gosym {
+
+// The service that a sample is of, by its cgroup: a unit of systemd without ".service"; else a
+// container, by the first twelve digits of its id; else the process's name.
+std::string service_of(std::string_view cgroup, std::string_view process);
+
+// What stores of profiles tell apart. Text may be empty: not known.
+struct Service {
+  std::string name;
+  std::string host;
+  std::string machine;    // uname -m
+  std::string container;  // its id
+  std::string pod;        // its uid
+
+  auto operator<=>(const Service&) const = default;
+};
+
+// The samples of each, as indices into those of the profile. The order is that of the texts, so
+// that equal profiles give equal answers.
+std::map<Service, std::vector<size_t>> samples_by_service(const Profile& profile);
+
+// 16 bytes by which a store knows that it has a profile already: of this service, in this time.
+// `what` is the event, or empty for all.
+std::string profile_id(const Profile& profile, const Service& service, std::string_view what);
+
+}  // namespace gosym

@@ -1,0 +1,151 @@
+#include "push/http_post.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <string_view>
+
+#include "base/text.h"
+#include "base/unique_fd.h"
+#include "confine/client_paths.h"
+
+namespace gosym {
+
+namespace {
+
+constexpr int kConfigFd = 3;
+
+// A string of curl's configuration file.
+std::string quoted_for_curl(std::string_view text) {
+  std::string result = "\"";
+  for (char c : text) {
+    if (c == '"' || c == '\\')
+      result += '\\';
+    result += c;
+  }
+  return result + '"';
+}
+
+std::string config_of(const HttpRequest& request) {
+  std::string config = fmt::format("url = {}\n", quoted_for_curl(request.url));
+  for (const std::string& header : request.headers)
+    config += fmt::format("header = {}\n", quoted_for_curl(header));
+  if (!request.ca_file.empty())
+    config += fmt::format("cacert = {}\n", quoted_for_curl(request.ca_file));
+  // Without "Expect:" curl waits a second for servers that do not know it.
+  config +=
+      "header = \"Expect:\"\n"
+      "data-binary = \"@-\"\n"
+      "silent\n"
+      "globoff\n"
+      "proto = \"=http,https\"\n"
+      "connect-timeout = 10\n"
+      "max-time = 60\n"
+      // The last line of what is printed: nothing that a server says comes after it.
+      "write-out = \"\\n%{http_code} %header{retry-after} %{errormsg}\"\n";
+  return config;
+}
+
+// A file in memory with these bytes, to be read from its begin.
+UniqueFd file_of(std::string_view bytes) {
+  UniqueFd file(memfd_create("gosym", MFD_CLOEXEC));
+  while (file && !bytes.empty()) {
+    ssize_t size = write(file.get(), bytes.data(), bytes.size());
+    if (size < 0 && errno == EINTR)
+      continue;
+    if (size <= 0)
+      return UniqueFd();
+    bytes.remove_prefix(static_cast<size_t>(size));
+  }
+  if (file)
+    lseek(file.get(), 0, SEEK_SET);
+  return file;
+}
+
+// In a new process, which becomes curl.
+[[noreturn]] void become_client(const HttpRequest& request, int body, int config, int out) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+  ReachablePaths paths = paths_of_client();
+  paths.executed.emplace_back(kHttpClient);
+  if (!request.ca_file.empty())
+    paths.read.push_back(request.ca_file);
+  enter(ProcessKind::kFetcher, paths);
+  bool is_ready = dup2(body, STDIN_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0 &&
+                  dup2(config, kConfigFd) >= 0;
+  // A descriptor that had this number already is closed by execl() but for this.
+  if (is_ready && (config != kConfigFd || fcntl(config, F_SETFD, 0) == 0))
+    execl(kHttpClient, "curl", "--disable", "--config", "/dev/fd/3", nullptr);
+  constexpr int kNotStarted = 127;
+  _exit(kNotStarted);
+}
+
+// The begin and the end of what is printed until the pipe is closed: a server may say a lot.
+std::string read_printed(int from) {
+  constexpr size_t kKept = 64 << 10;  // bytes of each
+  std::string printed;
+  char part[16384];
+  while (true) {
+    ssize_t size = read(from, part, sizeof(part));
+    if (size < 0 && errno == EINTR)
+      continue;
+    if (size <= 0)
+      return printed;
+    printed.append(part, static_cast<size_t>(size));
+    if (printed.size() > 2 * kKept)
+      printed.erase(kKept, printed.size() - 2 * kKept);
+  }
+}
+
+// From "what the server said\n503 30 why none came".
+HttpReply reply_in(std::string_view printed) {
+  size_t end = printed.rfind('\n');
+  if (end == printed.npos)
+    return {.text = fmt::format("{} cannot be run", kHttpClient)};
+  std::string_view said = printed.substr(0, end);
+  std::string_view told = printed.substr(end + 1);
+  std::string_view status = told.substr(0, told.find(' '));
+  told.remove_prefix(std::min(told.size(), status.size() + 1));
+  std::string_view after = told.substr(0, told.find(' '));
+  told.remove_prefix(std::min(told.size(), after.size() + 1));
+
+  HttpReply reply;
+  reply.status = static_cast<int>(parse_decimal(status).value_or(0));
+  // A date is not read: the caller's own pause will do.
+  reply.retry_after = parse_decimal(after).value_or(0);
+  constexpr size_t kMost = 200;  // bytes of what a server says
+  reply.text = printable(reply.status == 0 ? told : take_line(said).substr(0, kMost));
+  return reply;
+}
+
+}  // namespace
+
+HttpReply post(const HttpRequest& request) {
+  UniqueFd body = file_of(request.body);
+  UniqueFd config = file_of(config_of(request));
+  int ends[2];
+  if (!body || !config || pipe2(ends, O_CLOEXEC) != 0)
+    return {.text = std::strerror(errno)};
+  UniqueFd from(ends[0]);
+  UniqueFd to(ends[1]);
+  pid_t pid = fork();
+  if (pid < 0)
+    return {.text = std::strerror(errno)};
+  if (pid == 0)
+    become_client(request, body.get(), config.get(), to.get());
+  // The pipe comes to its end only if no end for writing is left here.
+  to.reset(-1);
+  std::string printed = read_printed(from.get());
+  while (waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  return reply_in(printed);
+}
+
+}  // namespace gosym
