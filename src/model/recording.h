@@ -154,9 +154,11 @@ struct RecordedImage {
 struct ImagePiece {
   ImageId image{};
   uint64_t offset = 0;  // in the file
-  std::string bytes;
-  uint64_t total = 0;   // set in the first piece of an image: the bytes of all its pieces
-  std::string problem;  // why nothing of the file is kept, or not all that names its code
+  std::string bytes = {};
+  uint64_t total = 0;        // set in the first piece of an image: the bytes of all its pieces
+  std::string problem = {};  // why nothing of the file is kept, or not all that names its code
+  // The build id by which the file is in a store, with no piece here; empty: it is in none.
+  std::string stored_as = {};
 };
 
 // True if mappings of this path are memory that no file holds, or none with a name: code there
@@ -272,7 +274,7 @@ inline constexpr uint64_t kMaxWordOffset = 512 << 10;
 struct StackWord {
   // In bytes from the stack pointer, or the next multiple of 8 below it, which is what all
   // places are told from: a multiple of 8 below kMaxWordOffset. From there on registers follow,
-  // each in its place by the number that DWARF gives it.
+  // each in its place (place_of_register).
   uint64_t offset = 0;
   // An address of code; or the offset of a place in the stack, up to kMaxTopSize: Linux maps no
   // code that low (vm.mmap_min_addr). In a register also a number of up to 32 bits, with
@@ -289,6 +291,7 @@ struct StackWord {
   bool operator==(const StackWord&) const = default;
 };
 
+// Registers that one sample may have.
 inline constexpr uint64_t kMaxRegisters = 64;
 // In the place of a register: the low 12 bits of the stack pointer, by which a rule may align.
 // They are always there if it is no multiple of 8.
@@ -306,6 +309,17 @@ constexpr uint64_t register_of_red_zone(uint64_t below) {
 
 constexpr uint64_t offset_of_register(uint64_t number) {
   return kMaxWordOffset + 8 * number;
+}
+
+// The number by which a sample tells a register that DWARF numbers so: those of the places above
+// are passed over. kNoRegister: it has none.
+inline constexpr uint64_t kEndOfRegisters = 1024;
+inline constexpr uint64_t kNoRegister = kEndOfRegisters;
+constexpr uint64_t place_of_register(uint64_t dwarf_number) {
+  if (dwarf_number < register_of_red_zone(kRedZoneSize))
+    return dwarf_number;
+  return dwarf_number < kEndOfRegisters - kMaxRegisters ? kMaxRegisters + dwarf_number
+                                                        : kNoRegister;
 }
 
 // The distance in bytes of the leaf's stack pointer above the place that offsets count from.
@@ -395,6 +409,11 @@ struct RecordedSample {
   // For a wait: how often the threshold by which it was chosen had been doubled, for its
   // process had too many samples.
   uint32_t doublings = 0;
+  // Objects and bytes that it stands for, as samples of allocations do; 0: it tells none.
+  uint64_t objects = 0;
+  uint64_t bytes = 0;
+  // The chance by which what it is of was recorded at all, in parts of 2^32; 0: it was certain.
+  uint32_t chance = 0;
 };
 
 // The threshold by which a sample of a wait was chosen, in nanoseconds.

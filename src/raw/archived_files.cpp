@@ -72,7 +72,8 @@ ArchivedFiles ArchivedPieces::open(const std::map<ImageId, const RecordedImage*>
       continue;
     }
     auto image = wanted.find(piece->image);
-    if (image == wanted.end())
+    // A file in a store has no pieces: whoever has the store finds it there by its id.
+    if (image == wanted.end() || !piece->stored_as.empty())
       continue;
     if (!piece->problem.empty())
       result.problems[piece->image] = piece->problem;

@@ -138,6 +138,7 @@ struct Fields {
     field(3, piece.bytes);
     field(4, piece.total);
     field(5, piece.problem);
+    field(6, piece.stored_as);
   }
 
   static void visit(auto& field, Either<Contents> auto& contents) { field(1, contents.bytes); }

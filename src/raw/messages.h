@@ -114,7 +114,7 @@ inline constexpr size_t kUsualPayloadSize = 256 << 10;
 
 // Samples are written each second, or when what they could take at worst comes to this much.
 // They mostly take a tenth of it: stacks of one thread have nearly all their words in common.
-inline constexpr size_t kUsualSamplesSize = 2 << 20;
+inline constexpr size_t kUsualSamplesSize = 9 << 18;
 
 // Nodes of the tree of stacks: about 64 bytes each in a recorder, so these are 8 MB; a program
 // under load has some hundred thousand after minutes. What a reader bears is more.

@@ -93,6 +93,9 @@ inline constexpr auto kColumns = std::tuple(
     Column(39, &SampleBatch::Row::switch_list),
     Column(40, &SampleBatch::Row::creator_index),
     Column(34, &SampleBatch::Row::doublings),
+    Column(50, &SampleBatch::Row::objects),
+    Column(51, &SampleBatch::Row::bytes),
+    Column(52, &SampleBatch::Row::chance),
     // Last, for it may not be missing: so no part of a payload passes for a whole one.
     Column(20, &SampleBatch::Row::user_end, Coding::kPlain, Presence::kNeeded));
 // clang-format on

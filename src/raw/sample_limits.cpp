@@ -52,7 +52,7 @@ LeftOut choose_gap(size_t size, uint32_t gap) {
 }  // namespace
 
 bool is_possible(const StackWord& word) {
-  return word.offset % 8 == 0 && word.offset < offset_of_register(kMaxRegisters) &&
+  return word.offset % 8 == 0 && word.offset < offset_of_register(kEndOfRegisters) &&
          (!word.is_number() || word.value - StackWord::kNumber <= UINT32_MAX);
 }
 

@@ -54,7 +54,7 @@ inline uint64_t first_place(std::span<const StackSwitch> switches) {
 //   Words  std::optional<WalkedWord<Code::Address>> at(uint64_t offset)
 //          of the word there, from the stack pointer of the leaf; none if it was not recorded
 //          std::optional<WalkedWord<Code::Address>> register_at(uint64_t number)
-//          of a register of the leaf; likewise
+//          of a register of the leaf, by place_of_register(); likewise
 template <class Code, class Words>
 class StackWalk {
 public:
@@ -362,7 +362,7 @@ private:
       else if (found.kind != Kind::kUnchanged)
         return word_of(found);
     }
-    return words_.register_at(number);
+    return words_.register_at(place_of_register(number));
   }
 
   std::optional<Word> word_of(const CallerRegister& found) {

@@ -206,10 +206,11 @@ def samples_of(message, tree):
     columns += [column(name) for name in ("pid", "tid", "cpu", "user_end")]
     columns += [stack_column("kernel_stack"), stack_column("user_stack")]
     columns += [column(name) for name in ("frame", "dump", "label_set", "goroutine_start", "gap",
-                                          "missing", "event", "state", "waker", "switches", "creator", "doublings")]
+                                          "missing", "event", "state", "waker", "switches", "creator", "doublings",
+                                          "objects", "bytes", "chance")]
     columns += [list(sums(column(name))) for name in ("goid", "weight", "cgroup")]
     for (time, pid, tid, cpu, end, kernel, user, frame, dump, labels, start, gap, missing, event, state,
-         waker, switches, creator, doublings, goid, weight, cgroup) in zip(*columns, strict=True):
+         waker, switches, creator, doublings, objects, size, chance, goid, weight, cgroup) in zip(*columns, strict=True):
         yield {"kind": "sample", "time": time, "pid": pid, "tid": tid, "cpu": cpu, "user_end": end,
                "kernel_stack": stacks[kernel], "user_stack": stacks[user],
                "frame_offset": (frame - 1) % MODULUS, "words": tops[dump], "goid": goid,
@@ -217,7 +218,8 @@ def samples_of(message, tree):
                "switches": switch_lists[switches], "gap": gap,
                "missing": missing, "event": event, "weight": weight, "cgroup": cgroup,
                "state": texts[state], "waker": texts[waker],
-               "creator": stacks[creator][0] if creator else 0, "doublings": doublings}
+               "creator": stacks[creator][0] if creator else 0, "doublings": doublings,
+               "objects": objects, "bytes": size, "chance": chance}
 
 
 EVENTS = {"map": (["time", "pid", "start", "length", "file_offset", "image"], ["path"], []),
@@ -286,7 +288,7 @@ def specified(path):
             marks = [[mark.one("time"), mark.one("size")] for mark in message.all("marks")]
             things.append(plain("perf_map", message, ["time", "pid"], ["path", "text", "problem"], marks=marks))
         elif name == "ImageContents":
-            things.append(plain("piece", message, ["image", "offset", "total"], ["bytes", "problem"]))
+            things.append(plain("piece", message, ["image", "offset", "total"], ["bytes", "problem", "stored_as"]))
         elif name == "Stats":
             things = [thing for thing in things if thing["kind"] != "stats"] + [stats_of(message)]
         elif name == "KernelSymbols":

@@ -71,6 +71,13 @@ TEST_CASE("archived files: those of several images may alternate") {
   CHECK(archived.files.size() == 2);
 }
 
+TEST_CASE("archived files: one that is in a store has no pieces, which is no problem") {
+  raw::ArchivedFiles files =
+      opened(stored({{.image = ImageId{1}, .stored_as = "\xc0\xff\xee"}}));
+  CHECK(files.files.empty());
+  CHECK(files.problems.empty());
+}
+
 TEST_CASE("archived files: one that lacks a piece is none") {
   CHECK(text_of({}).empty());
   CHECK(text_of({kFirst}).empty());

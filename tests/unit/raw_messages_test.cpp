@@ -177,6 +177,7 @@ TEST_CASE("raw messages: every field of a piece of a file comes back") {
   CHECK(back->bytes == piece.bytes);
   CHECK(back->total == piece.total);
   CHECK(back->problem == piece.problem);
+  CHECK(back->stored_as == piece.stored_as);
   CHECK(raw::decode_piece({})->bytes.empty());
   for (size_t size = 0; size < payload.size(); size++) {
     auto prefix = raw::decode_piece(as_bytes(payload).first(size));

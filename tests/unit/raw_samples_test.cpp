@@ -42,7 +42,8 @@ bool same_samples(const SampleBatch& a, const SampleBatch& b) {
            same_stack(x.user_index, y.user_index) && x.frame_offset == y.frame_offset &&
            x.goid == y.goid && x.goroutine_start == y.goroutine_start && x.gap == y.gap &&
            x.missing == y.missing && x.event == y.event && x.weight == y.weight &&
-           x.cgroup == y.cgroup && x.doublings == y.doublings &&
+           x.cgroup == y.cgroup && x.doublings == y.doublings && x.objects == y.objects &&
+           x.bytes == y.bytes && x.chance == y.chance &&
            a.sample(x).state == b.sample(y).state && a.sample(x).waker == b.sample(y).waker &&
            std::ranges::equal(a.switches(x.switch_list), b.switches(y.switch_list)) &&
            a.sample(x).creator == b.sample(y).creator &&
@@ -606,6 +607,37 @@ TEST_CASE("samples: columns of a later version are skipped") {
   CHECK(same_samples(*batch, *Columns{}.decode()));
 }
 
+TEST_CASE("samples: objects, bytes and a chance may be there, each without the others") {
+  for (int present : {0, 1, 2, 4, 7}) {
+    CAPTURE(present);
+    RecordedSample counted = sample(1, kKernel, kUser);
+    if ((present & 1) != 0)
+      counted.objects = UINT64_MAX;
+    if ((present & 2) != 0)
+      counted.bytes = 4096;
+    if ((present & 4) != 0)
+      counted.chance = UINT32_MAX;
+    SampleBatch some;
+    some.add(sample(2, kKernel, kUser));
+    some.add(counted);
+    std::string payload = some.encode();
+    CHECK(payload.size() <= some.size_in_memory());
+    auto again = SampleBatch::decode(as_bytes(payload));
+    REQUIRE(again);
+    CHECK(same_samples(some, *again));
+    CHECK(again->rows()[1].objects == counted.objects);
+    CHECK(again->rows()[1].bytes == counted.bytes);
+    CHECK(again->rows()[1].chance == counted.chance);
+    // A gosym that does not know such a column reads all else.
+    std::vector<uint32_t> fields;
+    protozero::pbf_reader in(payload);
+    for (; in.next(); in.skip())
+      fields.push_back(in.tag());
+    for (int i = 0; i < 3; i++)
+      CHECK(std::ranges::count(fields, 50 + i) == (present >> i & 1));
+  }
+}
+
 TEST_CASE("samples: no prefix of a payload gives a sample") {
   std::string payload = Columns{}.encode();
   for (size_t size = 1; size < payload.size(); size++) {
@@ -959,6 +991,22 @@ TEST_CASE("samples: registers lie behind the words of their top") {
   CHECK(same_samples(*batch, *again));
 }
 
+TEST_CASE("samples: registers of any number that DWARF gives one come back") {
+  SampleBatch batch;
+  // The last ones of the general registers, of arm64's vectors and of what fits.
+  std::vector<StackWord> words;
+  for (uint64_t number : {46, 47, 63, 95, 959})
+    words.push_back(
+        {offset_of_register(place_of_register(number)), StackWord::kNumber + number});
+  batch.add({.kernel_stack = {}, .user_stack = kUser, .words = words});
+  auto again = SampleBatch::decode(as_bytes(batch.encode()));
+  REQUIRE(again);
+  CHECK(again->problem().empty());
+  CHECK(std::ranges::equal(again->top(1), words));
+  CHECK(place_of_register(960) == kNoRegister);
+  CHECK(place_of_register(UINT64_MAX) == kNoRegister);
+}
+
 TEST_CASE("samples: registers that cannot be are refused") {
   auto error = [](auto change) {
     Columns columns = with_registers();
@@ -977,8 +1025,8 @@ TEST_CASE("samples: registers that cannot be are refused") {
           c.registers.assign(66, 2);
           c.register_values.assign(66, 1);
         }) == "a top of 65 registers, where 64 are allowed");
-  CHECK(error([](Columns& c) { c.registers[0] = 4 * 64 + 2; }) ==
-        "a register 258 with 0xffffffff");
+  CHECK(error([](Columns& c) { c.registers[0] = 4 * 1024 + 2; }) ==
+        "a register 4098 with 0xffffffff");
   CHECK(error([](Columns& c) { c.registers[0] = 3; }) == "a register 3 with 0xffffffff");
   CHECK(error([](Columns& c) { c.register_values[0] = 1ull << 32; }) ==
         "a register 38 with 0x100000000");
