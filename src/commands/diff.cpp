@@ -427,6 +427,7 @@ std::vector<OptionGroup> diff_options(DiffOptions& options) {
                  "14:00..14:10,14:20..14:30",
          .take = into(options.spans, parse_spans),
          .excludes = {"--time", "--since", "--until", "--after"}},
+        jobs_option(report.jobs),
         {.names = "-v,--verbose",
          .help = "Tell how it was compared, and how sure that is",
          .take = into(report.view.is_verbose),

@@ -16,6 +16,7 @@
 #include "base/exit_status.h"
 #include "base/mapped_file.h"
 #include "base/text.h"
+#include "base/workers.h"
 #include "commands/report.h"
 #include "exchange/gunzip.h"
 #include "exchange/input_kind.h"
@@ -470,6 +471,7 @@ GroupBy group_by_for_browser(uint64_t duration) {
 
 Result<LoadedProfile> load_profile(const ReportOptions& options, const Format& format,
                                    const DebugFileOptions& files) {
+  worker_limit = options.jobs != 0 ? options.jobs : usual_workers();
   auto inputs =
       read_inputs(options.inputs, options.recordings, options.event, files, options.side);
   if (!inputs)

@@ -8,6 +8,7 @@
 
 #include "base/percent.h"
 #include "base/text.h"
+#include "base/workers.h"
 
 namespace gosym {
 
@@ -117,6 +118,19 @@ Option loss_option(double& percent) {
           .value = "PERCENT",
           .help = "Exit with status 3 if more than PERCENT of the samples were lost",
           .take = into(percent, parse_share)};
+}
+
+Option jobs_option(size_t& count) {
+  auto parse = [](const std::string& text) -> Result<size_t> {
+    auto number = parse_decimal(text);
+    if (!number || *number < 1 || *number > kMaxWorkers)
+      return errorf("'{}' is not a number from 1 to {}", printable(text), kMaxWorkers);
+    return static_cast<size_t>(*number);
+  };
+  return {.names = "-j,--jobs",
+          .value = "N",
+          .help = "Use N CPUs (default: all that it may use, at most 16)",
+          .take = into(count, parse)};
 }
 
 double loss_percent(const RecordingStats& stats) {

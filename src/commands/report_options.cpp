@@ -398,6 +398,7 @@ std::vector<OptionGroup> report_options(ReportOptions& options) {
         .help = "Exit with status 3 if the recording is damaged or truncated",
         .take = into(options.is_strict)},
        loss_option(options.max_loss),
+       jobs_option(options.jobs),
        {.names = "-v,--verbose",
         .help = "Print more detail",
         .take = into(options.is_verbose),

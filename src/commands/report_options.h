@@ -60,6 +60,7 @@ struct ReportOptions {
   bool has_page_sources = false;
   bool is_strict = false;
   double max_loss = 100;  // percent of the samples
+  size_t jobs = 0;        // threads; 0: as many as are usual
   bool is_verbose = false;
   bool is_quiet = false;
 };

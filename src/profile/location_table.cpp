@@ -57,15 +57,24 @@ LocationId LocationTable::in_user(Profile& profile, AddressSpace space, uint64_t
   return known->second;
 }
 
+std::optional<std::optional<LocationId>> LocationTable::known_word(const Profile& profile,
+                                                                   AddressSpace space,
+                                                                   uint64_t address) const {
+  SeenAddress seen = {address, space.program, space.map_count, space.told_code, true};
+  auto known = seen_.find(seen);
+  if (known == seen_.end())
+    return std::nullopt;
+  // A location without a mapping was made for an address of a stack; as a word it is no code.
+  bool is_code = profile.locations[to_index(known->second)].mapping != kNoMapping;
+  return is_code ? std::optional(known->second) : std::optional<LocationId>();
+}
+
 std::optional<LocationId> LocationTable::of_word(Profile& profile, AddressSpace space,
                                                  uint64_t address) {
   constexpr size_t kMaxWordLocations = 1'000'000;
+  if (auto known = known_word(profile, space, address))
+    return *known;
   SeenAddress seen = {address, space.program, space.map_count, space.told_code, true};
-  // A location without a mapping was made for an address of a stack; as a word it is no code.
-  if (auto known = seen_.find(seen); known != seen_.end())
-    return profile.locations[to_index(known->second)].mapping == kNoMapping
-               ? std::nullopt
-               : std::optional(known->second);
   MappingId mapping = mapping_at(profile, space, address);
   if (mapping == kNoMapping || word_locations_ == kMaxWordLocations)
     return std::nullopt;

@@ -36,6 +36,10 @@ public:
   // million new ones are made: programs have a hundred thousand calls, a file that was made to
   // take all memory could have any number.
   std::optional<LocationId> of_word(Profile& profile, AddressSpace space, uint64_t address);
+  // What of_word() gives, if it makes nothing new for that; else none.
+  std::optional<std::optional<LocationId>> known_word(const Profile& profile,
+                                                      AddressSpace space,
+                                                      uint64_t address) const;
   // Stands for so many frames of the middle of a stack.
   LocationId left_out(Profile& profile, uint32_t missing);
   // Stands for the stack of a running goroutine that C code entered.

@@ -9,14 +9,20 @@
 #include <algorithm>
 #include <cassert>
 #include <cerrno>
+#include <condition_variable>
 #include <cstring>
+#include <deque>
 #include <filesystem>
 #include <map>
+#include <mutex>
 #include <optional>
+#include <system_error>
+#include <thread>
 #include <utility>
 
 #include "base/mapped_file.h"
 #include "base/text.h"
+#include "base/workers.h"
 #include "raw/messages.h"
 #include "raw/sample_batch.h"
 
@@ -353,6 +359,90 @@ Result<SampleBatch> read_samples(const Recording::StoredChunk& chunk, StackTreeR
   if (!payload)
     return std::move(payload).error();
   return SampleBatch::decode(as_bytes(*payload), stacks);
+}
+
+struct SampleReader::Decoded {
+  Result<SampleBatch> batch;
+  uint64_t memory_of_tree;
+  uint64_t size = batch ? batch->size_in_memory() : 0;
+};
+
+// Chunks that have been decoded and wait for who asks. They are locked once a chunk, of some
+// thousand samples.
+struct SampleReader::Ahead {
+  // A few, so that neither thread waits for an uneven chunk; and of large ones, which no recorder
+  // writes, one.
+  static constexpr size_t kMost = 4;
+  static constexpr uint64_t kMostBytes = 16 << 20;
+
+  bool has_room() const { return waiting.size() < kMost && size < kMostBytes; }
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::deque<Decoded> waiting;
+  uint64_t size = 0;  // of these
+  bool is_stopped = false;
+  std::thread thread;
+};
+
+SampleReader::SampleReader(std::span<const Recording::StoredChunk> chunks)
+    : chunks_(chunks), left_(chunks.size()), stacks_(std::make_unique<StackTreeReader>()) {
+  if (worker_limit == 1 || chunks.size() < 2)
+    return;
+  ahead_ = std::make_unique<Ahead>();
+  auto decode_ahead = [this, &ahead = *ahead_, left = chunks.size()]() mutable {
+    std::unique_lock lock(ahead.mutex);
+    while (left-- > 0 && !ahead.is_stopped) {
+      lock.unlock();
+      Decoded decoded = decode_next();
+      lock.lock();
+      ahead.changed.wait(lock, [&] { return ahead.has_room() || ahead.is_stopped; });
+      ahead.size += decoded.size;
+      ahead.waiting.push_back(std::move(decoded));
+      ahead.changed.notify_all();
+    }
+  };
+  try {
+    ahead_->thread = std::thread(decode_ahead);
+  } catch (const std::system_error&) {
+    ahead_.reset();  // no other thread is allowed
+  }
+}
+
+SampleReader::~SampleReader() {
+  if (!ahead_)
+    return;
+  {
+    std::scoped_lock lock(ahead_->mutex);
+    ahead_->is_stopped = true;
+  }
+  ahead_->changed.notify_all();
+  ahead_->thread.join();
+}
+
+SampleReader::Decoded SampleReader::decode_next() {
+  auto batch = read_samples(chunks_.front(), *stacks_);
+  chunks_ = chunks_.subspan(1);
+  return {std::move(batch), stacks_->memory()};
+}
+
+std::optional<Result<SampleBatch>> SampleReader::next() {
+  if (left_ == 0)
+    return std::nullopt;
+  left_--;
+  if (!ahead_) {
+    Decoded decoded = decode_next();
+    memory_ = decoded.memory_of_tree;
+    return std::move(decoded.batch);
+  }
+  std::unique_lock lock(ahead_->mutex);
+  ahead_->changed.wait(lock, [&] { return !ahead_->waiting.empty(); });
+  Decoded decoded = std::move(ahead_->waiting.front());
+  ahead_->waiting.pop_front();
+  ahead_->size -= decoded.size;
+  ahead_->changed.notify_all();
+  memory_ = decoded.memory_of_tree;
+  return std::move(decoded.batch);
 }
 
 Result<ImagePiece> read_piece(const Recording::StoredChunk& chunk) {

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -129,6 +130,34 @@ RecordingStats counted_since(RecordingStats counts, const RecordingStats& before
 
 // Decodes chunks of samples in their order, with one tree for all.
 Result<SampleBatch> read_samples(const Recording::StoredChunk& chunk, StackTreeReader& stacks);
+
+// Decodes chunks of samples in their order, with one tree for all: ahead of who asks, on a
+// thread of its own, where there may be several (base/workers.h).
+class SampleReader {
+public:
+  // The chunks must outlive this.
+  explicit SampleReader(std::span<const Recording::StoredChunk> chunks);
+  ~SampleReader();
+  SampleReader(const SampleReader&) = delete;
+  SampleReader& operator=(const SampleReader&) = delete;
+
+  // The next one; none behind the last.
+  std::optional<Result<SampleBatch>> next();
+  // That of the tree, in bytes, when the last one had been decoded: however far this is ahead.
+  uint64_t memory() const { return memory_; }
+
+private:
+  struct Ahead;
+  struct Decoded;
+  Decoded decode_next();
+
+  std::span<const Recording::StoredChunk> chunks_;  // that are to be decoded
+  size_t left_;                                     // chunks that have not been asked for
+  std::unique_ptr<StackTreeReader> stacks_;
+  uint64_t memory_ = 0;
+  std::unique_ptr<Ahead> ahead_;  // null: chunks are decoded when they are asked for
+};
+
 Result<ImagePiece> read_piece(const Recording::StoredChunk& chunk);
 Result<std::string> read_payload(const Recording::StoredChunk& chunk);
 

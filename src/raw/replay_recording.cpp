@@ -101,9 +101,9 @@ uint64_t memory_left(const raw::Recording& recording, uint64_t used) {
 constexpr uint64_t kMuchOfStacks = 128 << 20;
 
 bool find_callers(const raw::Recording& recording, Replay& replay,
-                  const raw::StackTreeReader& stacks, const FindCallersWithin& find) {
+                  const raw::SampleReader& samples, const FindCallersWithin& find) {
   return replay.find_callers(kMuchOfStacks, [&](Profile& profile, const StackDumps& dumps) {
-    return find(profile, dumps, memory_left(recording, replay.memory() + stacks.memory()));
+    return find(profile, dumps, memory_left(recording, replay.memory() + samples.memory()));
   });
 }
 
@@ -120,10 +120,12 @@ Result<Replayed> replay(raw::Recording& recording, const Filter& filter, GroupBy
   replay.set_begin(recording.begin_time, filter.time.begin);
   uint64_t end_time = std::max(recording.end_time, recording.stats.time);
   bool keeps_all = filter.keeps_all();
-  raw::StackTreeReader stacks;
-  auto has_room = [&] { return memory_left(recording, replay.memory() + stacks.memory()) > 0; };
-  for (const raw::Recording::StoredChunk& chunk : recording.sample_chunks) {
-    auto batch = raw::read_samples(chunk, stacks);
+  raw::SampleReader samples(recording.sample_chunks);
+  auto has_room = [&] {
+    return memory_left(recording, replay.memory() + samples.memory()) > 0;
+  };
+  while (auto decoded = samples.next()) {
+    auto& batch = *decoded;
     if (!batch) {
       recording.damaged_chunks++;
       continue;
@@ -153,7 +155,7 @@ Result<Replayed> replay(raw::Recording& recording, const Filter& filter, GroupBy
     }
     // Callers are found between chunks if words of stacks have come to be much: they are freed
     // then.
-    if (find && !find_callers(recording, replay, stacks, find))
+    if (find && !find_callers(recording, replay, samples, find))
       return raw::out_of_budget(recording);
   }
 

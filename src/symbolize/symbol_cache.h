@@ -18,6 +18,8 @@ struct NamedFile {
     std::optional<FrameSource> source;  // none: it has no name
     std::vector<Call> calls;
   };
+  // Ten seconds of a compiler have a tenth of that, and an answer takes some 200 bytes.
+  static constexpr size_t kMaxAnswers = 50'000;
   const Answer& find(ImageAddress address);
 
   RecordedFile file;

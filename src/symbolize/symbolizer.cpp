@@ -11,6 +11,7 @@
 #include "base/file_tree.h"
 #include "base/sequence_pool.h"
 #include "base/text.h"
+#include "base/workers.h"
 #include "elf/image.h"
 #include "proc/kallsyms.h"
 #include "proc/perf_map.h"
@@ -163,9 +164,60 @@ std::string problem_of(const RecordedFile& file, const RecordedImage& image,
   return problem.empty() && file.symbols ? file.symbols->search_problem() : problem;
 }
 
-void symbolize_file(std::vector<Location*> locations, NamedFile& named, FrameWriter& frames) {
-  // By address, so that each unit of debugging information is read once.
-  std::ranges::stable_sort(locations, {}, &Location::image_address);
+ImageAddress code_of(const Location& location) {
+  return ImageAddress{location.call_of(to_integer(*location.image_address))};
+}
+
+// Files with the locations that are in them, those of one after those of the other.
+class FileSet {
+public:
+  // `by_image` has the locations of each image of the profile, and must outlive this.
+  FileSet(const Profile& profile, const std::vector<std::vector<Location*>>& by_image,
+          const DebugFileOptions& files, SymbolCache& cache)
+      : profile_(profile), by_image_(by_image), files_(files), cache_(cache) {}
+
+  // Images are asked for in their order. Several files are open at once where there are several
+  // threads: each asks one of them for all of its names.
+  std::shared_ptr<NamedFile> open(size_t image) {
+    if (opened_.empty())
+      open_from(image);
+    std::shared_ptr<NamedFile> named = std::move(opened_.back());
+    opened_.pop_back();
+    return named;
+  }
+
+private:
+  void open_from(size_t image) {
+    std::vector<std::span<Location* const>> locations;
+    for (; image < by_image_.size() && opened_.size() < worker_limit; image++) {
+      const ProfileImage& next = profile_.images[image];
+      if (next.kind != ProfileImage::Kind::kFile || by_image_[image].empty())
+        continue;
+      opened_.push_back(open_named(next.file, files_, cache_));
+      locations.emplace_back(by_image_[image]);
+    }
+    if (opened_.size() > 1)
+      share_work(opened_.size(), [&](size_t i) { ask(*opened_[i], locations[i]); });
+    std::ranges::reverse(opened_);
+  }
+
+  static void ask(NamedFile& named, std::span<Location* const> locations) {
+    if (!named.file.symbols || locations.size() > NamedFile::kMaxAnswers - named.answers.size())
+      return;
+    for (const Location* location : locations)
+      if (location->image_address)
+        named.find(code_of(*location));
+  }
+
+  const Profile& profile_;
+  const std::vector<std::vector<Location*>>& by_image_;
+  const DebugFileOptions& files_;
+  SymbolCache& cache_;
+  std::vector<std::shared_ptr<NamedFile>> opened_;  // the next one last
+};
+
+void symbolize_file(std::span<Location* const> locations, NamedFile& named,
+                    FrameWriter& frames) {
   const RecordedFile& file = named.file;
   for (Location* location : locations) {
     location->unnamed = file.unnamed;
@@ -176,8 +228,7 @@ void symbolize_file(std::vector<Location*> locations, NamedFile& named, FrameWri
         file.symbols->has_code_names() ? Unnamed::kNoSymbol : Unnamed::kStripped;
     if (!location->image_address)
       continue;
-    ImageAddress address{location->call_of(to_integer(*location->image_address))};
-    const NamedFile::Answer& answer = named.find(address);
+    const NamedFile::Answer& answer = named.find(code_of(*location));
     if (answer.source)
       frames.write(*location, answer.calls, *answer.source);
   }
@@ -207,7 +258,7 @@ void symbolize_vdso(const std::vector<Location*>& locations, std::string_view vd
   for (Location* location : locations) {
     location->unnamed = Unnamed::kVdso;
     calls.clear();
-    ImageAddress address{location->call_of(to_integer(*location->image_address))};
+    ImageAddress address = code_of(*location);
     // A 32-bit process would be named by tables of other code.
     if (symbols && is_64_bit(*location) && symbols->find(address, calls))
       frames.write(*location, calls, FrameSource::kVdso);
@@ -260,8 +311,6 @@ void symbolize_anonymous(const Profile& profile, const std::vector<Location*>& l
 }  // namespace
 
 const NamedFile::Answer& NamedFile::find(ImageAddress address) {
-  // Ten seconds of a compiler have a tenth of that, and an answer takes some 200 bytes.
-  constexpr size_t kMaxAnswers = 50'000;
   if (answers.size() >= kMaxAnswers)
     answers.clear();
   auto [known, is_new] = answers.try_emplace(to_integer(address));
@@ -301,13 +350,18 @@ SymbolizerReport symbolize(Profile& profile, const RecordedSymbols& recorded, Na
     if (location.mapping != kNoMapping)
       by_image[profile.mappings[to_index(location.mapping)].image].push_back(&location);
   }
+  // In a file by address, so that each unit of debugging information is read once.
+  for (size_t i = 0; i < by_image.size(); i++)
+    if (profile.images[i].kind == ProfileImage::Kind::kFile)
+      std::ranges::stable_sort(by_image[i], {}, &Location::image_address);
+  FileSet opened(profile, by_image, files, cache);
   for (size_t i = 0; i < by_image.size(); i++) {
     ProfileImage& image = profile.images[i];
     if (by_image[i].empty())
       continue;
     switch (image.kind) {
       case ProfileImage::Kind::kFile: {
-        auto named = open_named(image.file, files, cache);
+        auto named = opened.open(i);
         symbolize_file(by_image[i], *named, frames);
         note_file(named->file, named->is_held, image, report);
         std::string problem = problem_of(named->file, image.file, cache.images.file_problems);

@@ -4,6 +4,7 @@
 #include <functional>
 #include <utility>
 
+#include "base/workers.h"
 #include "profile/location_table.h"
 #include "profile/rewrite_stacks.h"
 #include "unwind/stack_walk.h"
@@ -15,6 +16,8 @@ namespace unwinding {
 
 // Answers about code that unwinding needs, remembered for each location.
 class Code {
+  friend class KnownCode;
+
 public:
   Code(std::string_view vdso, const DebugFileOptions& files, ImageCache& cache)
       : rules_(vdso, files, cache) {}
@@ -61,9 +64,12 @@ public:
   // True if the one can have called the other: Go code and other code call each other in few
   // places.
   bool may_call(LocationId caller, LocationId callee) {
-    using enum go::Bordering;
     std::optional<go::Bordering> of_caller = bordering(caller);
-    std::optional<go::Bordering> of_callee = bordering(callee);
+    return may_call(of_caller, bordering(callee));
+  }
+  static bool may_call(std::optional<go::Bordering> of_caller,
+                       std::optional<go::Bordering> of_callee) {
+    using enum go::Bordering;
     if (!of_caller)
       return of_callee != kCalledByAssembly;
     if (of_callee == kCalledByC)
@@ -181,13 +187,77 @@ private:
   Copies creators_;
 };
 
+// What Code has remembered, which several threads may ask for at once while nobody asks Code
+// itself. Of a walk that needed anything else no result counts.
+class KnownCode {
+public:
+  explicit KnownCode(const Code& code) : code_(code) {}
+
+  using Address = LocationId;
+
+  bool lacked_something() const { return lacked_something_; }
+
+  std::optional<LocationId> of_word(AddressSpace space, uint64_t address) {
+    auto id = code_.locations_->known_word(*code_.profile_, space, address);
+    return id ? *id : lack(std::optional<LocationId>());
+  }
+  // Once something is lacking, the walk is to end.
+  std::optional<UnwindRule> rule(LocationId id) {
+    const Code::Known& known = at(id);
+    return known.has_rule && !lacked_something_
+               ? known.rule
+               : lack(UnwindRule{.return_kind = UnwindRule::ReturnAddress::kNone});
+  }
+  // These read the tables of a file when they are asked for something new.
+  std::optional<CallerFrame> evaluate(LocationId /*id*/, MachineState& /*state*/) {
+    return lack(std::nullopt);
+  }
+  CallerRegister caller_register(LocationId /*id*/, uint64_t /*number*/, uint64_t /*cfa*/,
+                                 MachineState& /*state*/) {
+    return lack(CallerRegister{});
+  }
+  bool is_go(LocationId id) { return bordering(id).has_value(); }
+  bool may_call(LocationId caller, LocationId callee) {
+    return Code::may_call(bordering(caller), bordering(callee));
+  }
+  bool is_return_address(LocationId id) {
+    const std::optional<bool>& known = at(id).is_return_address;
+    return known ? *known : lack(true);
+  }
+  LocationId returned_to(LocationId id) {
+    const std::optional<LocationId>& known = at(id).returned_to;
+    return known ? *known : lack(id);
+  }
+  LocationId interrupted(LocationId id) {
+    auto known = code_.interrupted_.find(to_index(id));
+    return known != code_.interrupted_.end() ? known->second : lack(id);
+  }
+
+private:
+  template <class T>
+  T lack(T instead) {
+    lacked_something_ = true;
+    return instead;
+  }
+  const Code::Known& at(LocationId id) const { return code_.known_[to_index(id)]; }
+  std::optional<go::Bordering> bordering(LocationId id) {
+    const Code::Known& known = at(id);
+    return known.has_bordering ? known.bordering : lack(std::optional<go::Bordering>());
+  }
+
+  const Code& code_;
+  bool lacked_something_ = false;
+};
+
 }  // namespace unwinding
 
 namespace {
 
 using unwinding::Code;
+using unwinding::KnownCode;
 
 // The words of one stack that were recorded.
+template <class Code>
 class Words {
 public:
   Words(Code& code, AddressSpace space, std::span<const StackWord> words)
@@ -285,6 +355,7 @@ uint64_t stack_pointer_of(std::span<const StackWord> words) {
 
 // True if a frame of a stack cannot have called the one before it, so that others are missing
 // in between. A handler of a signal interrupts whatever it likes.
+template <class Code>
 bool lacks_frames(Code& code, std::span<const LocationId> stack) {
   for (size_t i = 1; i < stack.size(); i++) {
     std::optional<UnwindRule> rule = code.rule(stack[i - 1]);
@@ -294,7 +365,8 @@ bool lacks_frames(Code& code, std::span<const LocationId> stack) {
   return false;
 }
 
-// Appends a stack with its callers.
+// Gives a stack with its callers.
+template <class Code>
 uint8_t walk_stack(Code& code, const Profile& profile, std::span<const LocationId> recorded,
                    const StackState& state, const StackDumps& dumps,
                    std::vector<LocationId>& stack) {
@@ -365,6 +437,70 @@ std::optional<LocationId> creator_of(Code& code, std::span<const LocationId> rec
 
 }  // namespace
 
+namespace {
+
+// Stacks that were walked on several threads by what was known before. Most have nothing new: the
+// code of a program is soon known, its stacks go on being others.
+class WalkedAhead {
+public:
+  // In parts that are large enough to be worth a thread.
+  static constexpr size_t kPart = 64;
+  static constexpr size_t kMost = 64 * kPart;
+
+  // Those of the profile from `first` on, up to the last one or to kMost.
+  void walk(const Code& code, const Profile& profile, const StackDumps& dumps, size_t first,
+            size_t end) {
+    first_ = first;
+    parts_.resize((end - first + kPart - 1) / kPart);
+    share_work(parts_.size(), [&](size_t i) {
+      size_t begin = first + i * kPart;
+      parts_[i] = walk_part(code, profile, dumps, begin, std::min(begin + kPart, end));
+    });
+  }
+
+  // False if it has to be walked when all before it have been.
+  bool take(size_t number, std::vector<LocationId>& stack, uint8_t& outcome) const {
+    const Part& part = parts_[(number - first_) / kPart];
+    size_t i = (number - first_) % kPart;
+    if (!part.are_known[i])
+      return false;
+    auto items =
+        std::span(part.items).subspan(part.begins[i], part.begins[i + 1] - part.begins[i]);
+    stack.assign(items.begin(), items.end());
+    outcome = part.outcomes[i];
+    return true;
+  }
+
+private:
+  struct Part {
+    std::vector<LocationId> items;  // stack i is [begins[i], begins[i + 1])
+    std::vector<size_t> begins = {0};
+    std::vector<uint8_t> outcomes;
+    std::vector<bool> are_known;
+  };
+
+  static Part walk_part(const Code& code, const Profile& profile, const StackDumps& dumps,
+                        size_t begin, size_t end) {
+    Part part;
+    std::vector<LocationId> stack;
+    for (size_t i = begin; i < end; i++) {
+      KnownCode known(code);
+      part.outcomes.push_back(walk_stack(known, profile, profile.stack(static_cast<StackId>(i)),
+                                         dumps.states[i - dumps.first_stack], dumps, stack));
+      part.are_known.push_back(!known.lacked_something());
+      if (part.are_known.back())
+        part.items.insert(part.items.end(), stack.begin(), stack.end());
+      part.begins.push_back(part.items.size());
+    }
+    return part;
+  }
+
+  size_t first_ = 0;
+  std::vector<Part> parts_;
+};
+
+}  // namespace
+
 struct Unwinder::Walked {
   Code code;
   bool has_creators;
@@ -389,10 +525,25 @@ bool Unwinder::walk(Profile& profile, const StackDumps& dumps, uint64_t memory_l
   };
   walked.code.set_profile(profile, *dumps.locations, open_images);
   std::vector<LocationId> stack;
-  for (size_t i = dumps.first_stack; i < profile.stack_count(); i++) {
+  WalkedAhead ahead;
+  size_t count = profile.stack_count();
+  size_t ahead_end = dumps.first_stack;
+  // The first stacks have all that is new: more and more are walked ahead at once.
+  size_t step = WalkedAhead::kPart;
+  for (size_t i = dumps.first_stack; i < count; i++) {
     const StackState& state = dumps.states[i - dumps.first_stack];
     std::span<const LocationId> recorded = profile.stack(static_cast<StackId>(i));
-    walked.outcomes.push_back(walk_stack(walked.code, profile, recorded, state, dumps, stack));
+    if (i == ahead_end && worker_limit > 1) {
+      ahead_end = std::min(i + step, count);
+      step = std::min(2 * step, WalkedAhead::kMost);
+      ahead.walk(walked.code, profile, dumps, i, ahead_end);
+    }
+    // Whatever a walk asks for is remembered in the order of the stacks, by however many
+    // threads they were walked: so the answer is the same.
+    uint8_t outcome = 0;
+    if (worker_limit == 1 || !ahead.take(i, stack, outcome))
+      outcome = walk_stack(walked.code, profile, recorded, state, dumps, stack);
+    walked.outcomes.push_back(outcome);
     if (walked.has_creators)
       if (auto creator = creator_of(walked.code, recorded, state, walked.outcomes.back()))
         stack.push_back(walked.code.creator(*creator));

@@ -119,6 +119,10 @@ Views of it: trees, tables by what samples or frames have in common, selections.
     50.00   50.00  ├─ main.(*T).Get > runtime.gopanic
     50.00   50.00  └─ main.run > main.T.Get-fm > runtime.sigpanic
 
+  $ for n in 1 2 5; do gosym report names.raw -q --stdio --tree --min 0 -j $n > $n.txt; done
+
+  $ cmp 1.txt 2.txt && cmp 1.txt 5.txt && test -s 1.txt
+
   $ gosym report names.raw -q --focus nothing
   gosym: error: 'names.raw': no samples with --focus nothing
   gosym: hint: gosym report --top 0 without these options lists all functions

@@ -60,6 +60,11 @@ Options that are wrong in themselves.
   gosym: hint: see 'gosym report --help'
   [2]
 
+  $ gosym report -j 0
+  gosym: error: --jobs: '0' is not a number from 1 to 256
+  gosym: hint: see 'gosym report --help'
+  [2]
+
   $ gosym report --tid main
   gosym: error: --tid: 'main' is not a thread id
   gosym: hint: see 'gosym report --help'

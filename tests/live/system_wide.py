@@ -4,8 +4,8 @@ import collections
 import functools
 import pathlib
 
-from common import (GOSYM, WORK, build_demo, build_fib, call, folded, gosym, is_kernel, pprof, record,
-                    run, running)
+from common import (FIXTURES, GOSYM, WORK, build_demo, build_fib, call, folded, gosym, is_kernel, new_place, pprof,
+                    record, run, running)
 
 
 @functools.cache
@@ -70,7 +70,29 @@ def one_process_can_be_picked():
     assert {stack.comm for stack in folded(file, "--comm", "demo")} == {"demo"}
 
 
+def equal_on_any_number_of_cpus():
+    """By whatever many threads samples are decoded, stacks walked and files asked for names."""
+    file = new_place("build.raw")
+    gosym("record", "-q", "-F", 4999, "-a", "-o", file, "--", "g++", "-std=c++17", "-O1", "-c", "-o", "/dev/null",
+          FIXTURES / "words.cpp")
+    def answers(*command):
+        return [gosym(*command, "-q", "-j", jobs, file).out for jobs in (1, 2, 5)]
+
+    for form in (["--stdio", "--top", 0], ["--folded"], ["--json"], ["--tree", "--stdio"], ["--script"],
+                 ["--by", "module,line"]):
+        alone, *others = answers("report", *form)
+        assert alone and others == [alone] * 2, f"{form}: the answer is another on several CPUs"
+    pages = [new_place(f"{jobs}.pb") for jobs in (1, 2, 5)]
+    for jobs, page in zip((1, 2, 5), pages):
+        gosym("report", "-q", "--pprof", page, "-j", jobs, file)
+    assert len({page.read_bytes() for page in pages}) == 1, "--pprof: the answer is another on several CPUs"
+    other = recorded()[0]
+    alone, *others = answers("diff", "--json", other)
+    assert alone and others == [alone] * 2, "gosym diff: the answer is another on several CPUs"
+
+
 run([("both programs are found", both_are_found),
+     ("reports are equal on any number of CPUs", equal_on_any_number_of_cpus),
      ("pid and name of a sample belong together", pids_and_names_belong_together),
      ("kernel frames have names", kernel_is_named),
      ("kernel symbols that are hidden are told", hidden_kernel_symbols_are_told),

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/text.h"
+#include "base/workers.h"
 #include "bytes.h"
 #include "raw/messages.h"
 #include "raw/reader.h"
@@ -459,6 +460,50 @@ TEST_CASE("raw file: of many events those are read that samples need") {
   // A few are read whole.
   CHECK(parsed(kHeader + kInfo + chunk({.type = 3, .payload = events})).events.size() ==
         needed);
+}
+
+// All that a reader gives of the samples of a recording, in turn: payloads, or why there is none,
+// and the memory of the tree.
+std::vector<std::string> samples_of(const raw::Recording& recording, size_t most = SIZE_MAX) {
+  std::vector<std::string> result;
+  raw::SampleReader reader(recording.sample_chunks);
+  while (result.size() < most) {
+    auto batch = reader.next();
+    if (!batch)
+      break;
+    result.push_back((*batch ? (*batch)->encode() : batch->error().message()) +
+                     std::to_string(reader.memory()));
+  }
+  return result;
+}
+
+TEST_CASE("raw file: samples are the same, decoded ahead or when they are asked for") {
+  // Chunks of several trees, of which some do not decode, and some are lost.
+  std::string chunks;
+  raw::StackTreeWriter tree;
+  for (uint64_t i = 0; i < 50; i++) {
+    raw::SampleBatch batch;
+    for (uint64_t j = 0; j <= i; j++) {
+      std::vector<uint64_t> stack = {0x1000 + i * j, 0x2000 + j, 0x3000};
+      batch.add({.time = 100 * i + j, .kernel_stack = {}, .user_stack = stack});
+    }
+    std::string payload = batch.encode(tree);
+    if (i % 7 == 3)
+      payload.resize(payload.size() / 2);
+    if (i % 11 != 5)
+      chunks += chunk({.type = 4, .payload = payload});
+  }
+  raw::Recording recording = parsed(kHeader + kInfo + chunks);
+  std::vector<std::string> alone = samples_of(recording);
+  CHECK(alone.size() == recording.sample_chunks.size());
+  for (size_t workers : {2, 5}) {
+    worker_limit = workers;
+    CHECK(samples_of(recording) == alone);
+    // One who has seen enough asks for no more.
+    for (size_t most : {0, 1, 7})
+      CHECK(samples_of(recording, most).size() == most);
+  }
+  worker_limit = 1;
 }
 
 TEST_CASE("raw file: samples that do not unpack are an error") {

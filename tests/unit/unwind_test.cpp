@@ -1,3 +1,4 @@
+#include "base/workers.h"
 #include "unwound_stack.h"
 
 namespace gosym::unwind_test {
@@ -355,6 +356,57 @@ TEST_CASE("unwind: stacks walked part by part are those walked at once") {
   CHECK(!replay.find_callers(1, [&](Profile& profile, const StackDumps& dumps) {
     return unwinder.walk(profile, dumps, 1);
   }));
+}
+
+TEST_CASE("unwind: stacks are the same on however many threads they are walked") {
+  std::vector<Event> events;
+  events.emplace_back(MapEvent{0, 1, kLoaded, 0x4000, 0, ImageId{}, "[vdso]"});
+  // Any of the functions, with any words, in an order that brings new ones again and again.
+  auto walk = [&] {
+    Replay replay({}, {}, events);
+    uint32_t state = 1;
+    auto next = [&](uint32_t below) {
+      state = state * 1103515245 + 12345;
+      return (state >> 8) % below;
+    };
+    for (uint32_t i = 0; i < 3000; i++) {
+      uint32_t known = 1 + std::min<uint32_t>(kUnknown, i / 100);
+      std::vector<uint64_t> stack = {leaf(static_cast<Place>(next(known))) + next(8)};
+      std::vector<StackWord> words;
+      for (uint64_t offset = 0; offset < 160; offset += 8)
+        if (next(3) != 0)
+          words.push_back({offset, next(3) == 0 ? offset + 8 * (1 + next(4))
+                                                : caller(static_cast<Place>(next(known)))});
+      if (next(2) == 0)
+        stack.push_back(caller(static_cast<Place>(next(known))));
+      replay.add({.time = 1,
+                  .pid = 1,
+                  .tid = 1,
+                  .user_end = StackEnd::kRoot,
+                  .kernel_stack = {},
+                  .user_stack = stack,
+                  .frame_offset = next(2) == 0 ? kNoFrame : 8 * next(16),
+                  .words = words});
+    }
+    Replayed replayed = std::move(replay).finish();
+    CHECK(unwind(replayed.profile, replayed.dumps, unwind_vdso(), {}));
+    return std::move(replayed.profile);
+  };
+  Profile alone = walk();
+  CHECK(alone.stack_count() > 100);
+  CHECK(alone.unwound.repaired > 100);
+  for (size_t workers : {2, 5}) {
+    worker_limit = workers;
+    Profile shared = walk();
+    CHECK(shared.stack_begin == alone.stack_begin);
+    CHECK(shared.stack_locations == alone.stack_locations);
+    CHECK(std::ranges::equal(shared.locations, alone.locations, {}, &Location::address,
+                             &Location::address));
+    CHECK(shared.unwound.repaired == alone.unwound.repaired);
+    CHECK(shared.unwound.cut == alone.unwound.cut);
+    CHECK(shared.unwound.unknown == alone.unwound.unknown);
+  }
+  worker_limit = 1;
 }
 
 TEST_CASE("unwind: a stack goes on behind what is left out of it") {
