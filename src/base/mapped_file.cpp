@@ -114,6 +114,11 @@ MappedFile::~MappedFile() {
     munmap(bytes_.data(), bytes_.size());
 }
 
+void MappedFile::forget_pages() const {
+  if (!bytes_.empty())
+    madvise(bytes_.data(), bytes_.size(), MADV_DONTNEED);
+}
+
 int64_t mtime_ns(const struct stat& status) {
   return status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec;
 }

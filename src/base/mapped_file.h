@@ -34,6 +34,9 @@ public:
   MappedFile& operator=(const MappedFile&) = delete;
 
   Bytes bytes() const { return bytes_; }
+  // Gives back pages that were looked at, which count as memory of the process: they are read
+  // again when they are next. Nothing may have been written over them.
+  void forget_pages() const;
   std::span<std::byte> writable_bytes() { return bytes_; }
   int64_t mtime_ns() const { return mtime_ns_; }  // since 1970
   // The user who wrote it, for nobody else could but root. None where others may write it, and

@@ -1,6 +1,7 @@
 #include "record/recorder.h"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -30,6 +31,10 @@ namespace {
 // Longest time without a write. A recorder that is killed loses what was not written: a second
 // at most, the wait for a wake-up and the writing included.
 constexpr uint64_t kChunkTime = 900'000'000;
+
+// Time between two moments at which memory is given back that is not in use: the heap keeps
+// three times as much as is, after the kernel's symbols have been read.
+constexpr uint64_t kGiveBackTime = 10'000'000'000;
 
 // Times of samples are multiples of it, in nanoseconds: they are told in 1.4 bytes less each, of
 // 10 to 15. An interrupt takes longer.
@@ -388,8 +393,17 @@ void Recorder::select_words(const RecordedSample& sample, const StackTop& top,
   find_needed_registers(sample, top, process.code, code, words_);
 }
 
+void Recorder::give_back_memory() {
+  if (gave_back_at_ != 0 && last_write_ - gave_back_at_ < kGiveBackTime)
+    return;
+  gave_back_at_ = last_write_;
+  code_rules_.forget_pages();
+  malloc_trim(0);
+}
+
 Result<> Recorder::write() {
   last_write_ = monotonic_ns();
+  give_back_memory();
   if (auto followed = sampler_.follow_cpus(pending_); !followed)
     return followed;
   for (auto& [pid, process] : processes_)

@@ -175,6 +175,7 @@ private:
   void forget(uint32_t pid);
   void count_out(ProcessState& process);
 
+  void give_back_memory();
   Result<> write_archive(uint64_t until);
   Result<> write_perf_maps(uint64_t time);
 
@@ -252,6 +253,7 @@ private:
   uint64_t sampling_since_ = 0;  // later: what ran already has been looked at
   uint64_t end_time_ = 0;
   uint64_t last_write_ = 0;
+  uint64_t gave_back_at_ = 0;
 };
 
 // Describes the state of the system at this moment, of which no event tells any more.

@@ -192,6 +192,12 @@ Rule CodeRules::go_rule(const Places& places, uint64_t address) {
                             [&](ImageAddress at) { return program.find_go(at); });
 }
 
+void CodeRules::forget_pages() const {
+  for (const auto& [image, program] : programs_)
+    if (auto open = program.lock(); open && open->file)
+      open->file->forget_pages();
+}
+
 std::optional<CallerFrame> CodeRules::evaluate(const Places& places, uint64_t address,
                                                MachineState& state) {
   auto found = find(places, address);

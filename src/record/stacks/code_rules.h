@@ -44,6 +44,9 @@ public:
   // Likewise for Go's code only; none for all other.
   std::optional<UnwindRule> go_rule(const Places& places, uint64_t address);
 
+  // Gives back the memory of files that have been looked at; what they said is remembered.
+  void forget_pages() const;
+
   // See dwarf::CallFrames for both.
   std::optional<CallerFrame> evaluate(const Places& places, uint64_t address,
                                       MachineState& state);
