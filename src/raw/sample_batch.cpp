@@ -59,9 +59,9 @@ void write_differences(pbf_writer& out, uint32_t field, const Elements& elements
 
 template <class Elements, class Member>
 void write_column(pbf_writer& out, uint32_t field, const Elements& elements, Member value_of) {
-  protozero::packed_field_uint32 column(out, field);
+  protozero::packed_field_uint64 column(out, field);
   for (const auto& element : elements)
-    column.add_element(static_cast<uint32_t>(std::invoke(value_of, element)));
+    column.add_element(static_cast<uint64_t>(std::invoke(value_of, element)));
 }
 
 uint32_t code_of_register(const StackWord& word) {
