@@ -58,6 +58,10 @@ struct OwnerField {
   bool is_detail;
 };
 
+// clang deduces nothing from the members of a struct before its version 17.
+template <class T>
+OwnerField(std::string_view, T Owner::*, OwnerRole, std::string_view, bool) -> OwnerField<T>;
+
 // All fields, in the order of their labels in pprof. Whoever merges, stores or reads owners
 // walks this table: a new field is a member above and a row here, and a column of the page if
 // page.proto has one of its name.
