@@ -28,12 +28,6 @@ public:
   int64_t mtime_ns() const { return file_ ? file_->mtime_ns() : 0; }
   std::optional<uid_t> owner() const { return file_ ? file_->owner() : std::nullopt; }
 
-  // See MappedFile; not of a Go program, whose tables may have been relocated.
-  void forget_pages() const {
-    if (file_ && !go_module_ && go_problem_.empty())
-      file_->forget_pages();
-  }
-
   // None if there is no Go function table, or one that cannot be used.
   const std::optional<go::Module>& go_module();
   // Why the Go function table cannot be used; empty if it can be, or if there is none.

@@ -58,11 +58,6 @@ public:
     kept_.insert_or_assign(image, Kept{std::move(thing), profile_});
   }
   void forget(ImageId image) { kept_.erase(image); }
-  template <class Use>
-  void for_each(Use use) {
-    for (auto& [image, kept] : kept_)
-      use(*kept.thing);
-  }
   // True: some have gone.
   bool begin_profile() {
     profile_++;
@@ -97,13 +92,6 @@ public:
   // open_recorded_binary(), remembered. An image without a number is opened anew each time.
   RecordedBinary open(const RecordedImage& image, const DebugFileOptions& options);
   void forget(ImageId image) { opened_.forget(image); }
-  // Of files that nobody looks at until the next profile.
-  void forget_pages() {
-    opened_.for_each([](const Opened& opened) {
-      if (opened.binary.binary)
-        opened.binary.binary->forget_pages();
-    });
-  }
   // True: some files were closed.
   bool begin_profile() { return opened_.begin_profile(); }
 

@@ -83,14 +83,8 @@ uint64_t LiveRecording::begin_of(uint64_t span) {
 }
 
 Result<NamedProfile> LiveRecording::profile(uint64_t span) {
-  return profile_of(window_.since(begin_of(span), held_images()));
-}
-
-Result<NamedProfile> LiveRecording::profile_of(raw::Recording recording) {
-  auto named = make_profile(recording, {}, options_.group_by, options_.names, files_, &cache_);
-  // Of a host with a compiler at work they are a hundred megabytes.
-  cache_.images.forget_pages();
-  return named;
+  raw::Recording recording = window_.since(begin_of(span), held_images());
+  return make_profile(recording, {}, options_.group_by, options_.names, files_, &cache_);
 }
 
 RecordingWindow::Images LiveRecording::held_images() const {
@@ -102,7 +96,8 @@ RecordingWindow::Images LiveRecording::held_images() const {
 
 Result<NamedProfile> LiveRecording::new_samples() {
   catch_up();
-  return profile_of(window_.take_new(held_images()));
+  raw::Recording recording = window_.take_new(held_images());
+  return make_profile(recording, {}, options_.group_by, options_.names, files_, &cache_);
 }
 
 void LiveRecording::reset() {

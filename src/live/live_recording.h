@@ -70,7 +70,6 @@ private:
   void catch_up();
   uint64_t begin_of(uint64_t span);
   RecordingWindow::Images held_images() const;
-  Result<NamedProfile> profile_of(raw::Recording recording);
 
   const Options options_;
   const DebugFileOptions files_;

@@ -13,7 +13,8 @@ struct HttpRequest {
   std::string url;                   // http or https
   std::vector<std::string> headers;  // "Name: value", without controls
   std::string body;
-  std::string ca_file = {};  // certificates of who signs for servers; empty: those of the system
+  std::string ca_file =
+      {};  // certificates of who signs for servers; empty: those of the system
 };
 
 struct HttpReply {

@@ -21,6 +21,8 @@ What it says of itself.
     resolve                   Name addresses of a binary or of a running process
     annotate                  Show a function's instructions and source lines
     snapshot                  Have a flight recorder write what happened last
+    push                      Send the recordings of a directory to a server, as
+                              they come
     doctor                    Show what can be recorded on this machine
     completion                Write what a shell completes command lines by
     help [COMMAND]            Show this help, or that of a command
@@ -76,7 +78,7 @@ What is close to a command or an option was probably meant to be it.
 
 No line of help is longer than 80 columns in a pipe.
 
-  $ for command in '' record report top diff goroutines heap archive index inspect resolve annotate snapshot doctor completion; do gosym $command --help; done | awk 'length > 80'
+  $ for command in '' record report top diff goroutines heap archive index inspect resolve annotate snapshot push doctor completion; do gosym $command --help; done | awk 'length > 80'
 
 What a shell completes by is written for three of them.
 
