@@ -152,7 +152,7 @@ Result<std::string> token_header(const std::string& path) {
 }
 
 // What is to be done about a recording.
-enum class Outcome : uint8_t {
+enum class PushOutcome : uint8_t {
   kSent,
   kNothing,  // it has no samples
   kRefused,  // it would be again
@@ -160,15 +160,15 @@ enum class Outcome : uint8_t {
   kNotNow,   // it may get better
 };
 
-struct Attempt {
-  Outcome outcome{};
+struct PushAttempt {
+  PushOutcome outcome{};
   std::string reason = {};
   uint64_t retry_after = 0;  // seconds
 };
 
 // Servers are down, or full, or know us not yet: that can get better without another request.
 // One that fails at a request may do so each time.
-Attempt attempt_of(HttpReply reply) {
+PushAttempt attempt_of(HttpReply reply) {
   constexpr int kOk = 200;
   constexpr int kRedirected = 300;
   std::string reason = reply.status == 0
@@ -176,21 +176,22 @@ Attempt attempt_of(HttpReply reply) {
                            : fmt::format("the server answers {}{}{}", reply.status,
                                          reply.text.empty() ? "" : ": ", reply.text);
   if (reply.status >= kOk && reply.status < kRedirected)
-    return {Outcome::kSent};
+    return {PushOutcome::kSent};
   constexpr int kCanGetBetter[] = {0, 401, 403, 404, 408, 429, 502, 503, 504};
   if (std::ranges::find(kCanGetBetter, reply.status) != std::end(kCanGetBetter))
-    return {Outcome::kNotNow, std::move(reason), reply.retry_after};
-  return {reply.status >= 500 ? Outcome::kFailed : Outcome::kRefused, std::move(reason)};
+    return {PushOutcome::kNotNow, std::move(reason), reply.retry_after};
+  return {reply.status >= 500 ? PushOutcome::kFailed : PushOutcome::kRefused,
+          std::move(reason)};
 }
 
-Attempt send_recording(const PushOptions& options, const std::string& path) {
+PushAttempt send_recording(const PushOptions& options, const std::string& path) {
   MadeBody made = make_body(options, path);
   if (made.status == kNoTarget)
-    return {Outcome::kNothing};
+    return {PushOutcome::kNothing};
   if (!made.body)
-    return {Outcome::kRefused, made.status == kSuccess || made.status == kPartial
-                                   ? "it is larger than a server takes"
-                                   : "it cannot be read"};
+    return {PushOutcome::kRefused, made.status == kSuccess || made.status == kPartial
+                                       ? "it is larger than a server takes"
+                                       : "it cannot be read"};
   const PushProtocol& protocol = protocol_of(options);
   HttpRequest request{.url = url_of(options),
                       .headers = options.headers,
@@ -205,7 +206,7 @@ Attempt send_recording(const PushOptions& options, const std::string& path) {
   if (!options.token_file.empty()) {
     auto header = token_header(options.token_file);
     if (!header)
-      return {Outcome::kNotNow, header.error().message()};
+      return {PushOutcome::kNotNow, header.error().message()};
     request.headers.push_back(std::move(*header));
   }
   return attempt_of(post(request));
@@ -223,23 +224,23 @@ bool is_still_there(const std::string& path) {
 
 // Sends one recording, however long that takes; the retention of the directory bounds it. With
 // --once a few times.
-Attempt send_until_done(const PushOptions& options, const std::string& path) {
+PushAttempt send_until_done(const PushOptions& options, const std::string& path) {
   constexpr uint64_t kLongest = 300;  // seconds from one attempt to the next
   constexpr int kFailures = 5;
   constexpr int kAttemptsOnce = 4;
   std::string told;
   uint64_t pause = 1;
   for (int attempts = 1;; attempts++) {
-    Attempt attempt = send_recording(options, path);
+    PushAttempt attempt = send_recording(options, path);
     bool can_get_better =
-        attempt.outcome == Outcome::kNotNow || attempt.outcome == Outcome::kFailed;
+        attempt.outcome == PushOutcome::kNotNow || attempt.outcome == PushOutcome::kFailed;
     if (!can_get_better)
       return attempt;
     if (!is_still_there(path))
-      return {Outcome::kRefused,
+      return {PushOutcome::kRefused,
               fmt::format("it was removed before it was sent; {}", attempt.reason)};
-    if (attempt.outcome == Outcome::kFailed && attempts >= kFailures)
-      return {Outcome::kRefused, std::move(attempt.reason)};
+    if (attempt.outcome == PushOutcome::kFailed && attempts >= kFailures)
+      return {PushOutcome::kRefused, std::move(attempt.reason)};
     if (options.is_once && attempts >= kAttemptsOnce)
       return attempt;
     pause = std::clamp(attempt.retry_after, pause, kLongest);
@@ -299,17 +300,17 @@ Result<> send_waiting(const PushOptions& options, PushState& state, PushCounts& 
     return std::move(names).error();
   for (const std::string& name : *names) {
     std::string path = fmt::format("{}/{}", options.directory, name);
-    Attempt attempt = send_until_done(options, path);
-    if (attempt.outcome == Outcome::kNotNow || attempt.outcome == Outcome::kFailed) {
+    PushAttempt attempt = send_until_done(options, path);
+    if (attempt.outcome == PushOutcome::kNotNow || attempt.outcome == PushOutcome::kFailed) {
       print(stderr, "gosym: {}: {}\n", path, attempt.reason);
       counts.is_behind = true;
       return Ok{};
     }
-    if (attempt.outcome == Outcome::kRefused) {
+    if (attempt.outcome == PushOutcome::kRefused) {
       print(stderr, "gosym: {}: left out: {}\n", path, attempt.reason);
       counts.left_out++;
     }
-    counts.sent += attempt.outcome == Outcome::kSent ? 1 : 0;
+    counts.sent += attempt.outcome == PushOutcome::kSent ? 1 : 0;
     if (auto noted = state.set_done(name); !noted)
       return noted;
   }

@@ -483,7 +483,8 @@ private:
   }
 
   Result<> read_label(pbf_reader message, Owner& owner, std::vector<ProfileLabel>& labels) {
-    auto [skip, key_index, text_index, number] = numbers_of<3>(message);
+    auto [skip, key_index, text_index, number_given] = numbers_of<3>(message);
+    uint64_t number = number_given;  // clang 14 captures no structured binding
     auto key = text(key_index);
     auto value = text(text_index);
     if (!key || !value)

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <climits>
+#include <iterator>
 #include <new>
 #include <optional>
 #include <ranges>
@@ -139,9 +140,9 @@ bool has_rows(Column& column, size_t rows) {
 
 void shorten(Page& page) {
   // Backwards: a column by which others are told is changed after them.
-  for (const Coding& coding : std::views::reverse(kCodings))
-    with_predictor(coding, page, [&](auto predictor) {
-      to_differences(coding.column(page), std::move(predictor));
+  for (auto coding = std::rbegin(kCodings); coding != std::rend(kCodings); coding++)
+    with_predictor(*coding, page, [&](auto predictor) {
+      to_differences(coding->column(page), std::move(predictor));
     });
   // A column of zeros is absent. The first of each table stays, as it tells the number of rows.
   for_each_table(page, [](std::string_view, auto& table) {

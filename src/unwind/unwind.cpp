@@ -16,7 +16,7 @@ namespace unwinding {
 
 // Answers about code that unwinding needs, remembered for each location.
 class Code {
-  friend class KnownCode;
+  friend class FixedCode;
 
 public:
   Code(std::string_view vdso, const DebugFileOptions& files, ImageCache& cache)
@@ -189,9 +189,9 @@ private:
 
 // What Code has remembered, which several threads may ask for at once while nobody asks Code
 // itself. Of a walk that needed anything else no result counts.
-class KnownCode {
+class FixedCode {
 public:
-  explicit KnownCode(const Code& code) : code_(code) {}
+  explicit FixedCode(const Code& code) : code_(code) {}
 
   using Address = LocationId;
 
@@ -254,7 +254,7 @@ private:
 namespace {
 
 using unwinding::Code;
-using unwinding::KnownCode;
+using unwinding::FixedCode;
 
 // The words of one stack that were recorded.
 template <class Code>
@@ -484,7 +484,7 @@ private:
     Part part;
     std::vector<LocationId> stack;
     for (size_t i = begin; i < end; i++) {
-      KnownCode known(code);
+      FixedCode known(code);
       part.outcomes.push_back(walk_stack(known, profile, profile.stack(static_cast<StackId>(i)),
                                          dumps.states[i - dumps.first_stack], dumps, stack));
       part.are_known.push_back(!known.lacked_something());
