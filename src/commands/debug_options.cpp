@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "commands/option_values.h"
 #include "proc/packages.h"
-#include "record/recorder.h"
+#include "record/system_state.h"
 
 namespace gosym {
 

@@ -26,9 +26,9 @@
 #include "proc/kallsyms.h"
 #include "proc/process.h"
 #include "record/keeper.h"
-#include "record/recorder.h"
 #include "record/rights.h"
 #include "record/sampler.h"
+#include "record/system_state.h"
 
 namespace gosym {
 

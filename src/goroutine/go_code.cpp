@@ -12,7 +12,7 @@
 #include "go/inline_tree.h"
 #include "go/unwind_rule.h"
 #include "record/files/file_helper.h"
-#include "record/recorder.h"
+#include "record/system_state.h"
 
 namespace gosym {
 

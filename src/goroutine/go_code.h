@@ -12,7 +12,7 @@
 #include "goroutine/core_memory.h"
 #include "model/call.h"
 #include "model/unwind_rule.h"
-#include "record/perf/sideband_record.h"
+#include "record/sideband_record.h"
 
 namespace gosym {
 

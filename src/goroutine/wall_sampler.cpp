@@ -15,7 +15,7 @@
 #include "goroutine/go_runtime.h"
 #include "goroutine/wall_samples.h"
 #include "proc/process.h"
-#include "record/recorder.h"
+#include "record/system_state.h"
 
 namespace gosym {
 

@@ -12,7 +12,7 @@
 #include "base/mapped_file.h"
 #include "base/text.h"
 #include "elf/image.h"
-#include "record/recorder.h"
+#include "record/system_state.h"
 
 namespace gosym::perf_data {
 

@@ -8,7 +8,7 @@
 #include "images/debug_file.h"
 #include "perf_data/header.h"
 #include "perf_data/images.h"
-#include "record/perf/sideband_record.h"
+#include "record/sideband_record.h"
 
 namespace gosym::perf_data {
 

@@ -21,7 +21,7 @@
 //
 //   stream  := "PERFILE2", u64 size of the header (16), record*
 //
-// Records are those of record/perf/sideband_record.h, in any order of time, and perf's own,
+// Records are those of record/sideband_record.h, in any order of time, and perf's own,
 // whose types begin at 64.
 
 namespace gosym::perf_data {

@@ -17,7 +17,7 @@
 #include "raw/messages.h"
 #include "raw/reader.h"
 #include "raw/sample_batch.h"
-#include "record/perf/sideband_record.h"
+#include "record/sideband_record.h"
 
 namespace gosym::perf_data {
 

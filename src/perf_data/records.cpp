@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "perf_data/layout.h"
-#include "record/perf/sideband_record.h"
+#include "record/sideband_record.h"
 
 namespace gosym::perf_data {
 

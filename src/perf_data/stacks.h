@@ -9,7 +9,7 @@
 
 #include "model/recording.h"
 #include "perf_data/sample.h"
-#include "record/perf/sideband_record.h"
+#include "record/sideband_record.h"
 #include "record/stacks/stack_slots.h"
 
 namespace gosym::perf_data {

@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "record/perf/sideband_record.h"
+#include "record/sideband_record.h"
 
 namespace gosym {
 

@@ -13,7 +13,7 @@
 #include "model/recording.h"
 #include "record/event_type.h"
 #include "record/files/image_catalog.h"
-#include "record/perf/sideband_record.h"
+#include "record/sideband_record.h"
 
 namespace gosym {
 

@@ -4,7 +4,7 @@
 #include "proc/maps.h"
 #include "proc/process.h"
 #include "record/perf/call_chain_sampler.h"
-#include "record/perf/sideband_record.h"
+#include "record/sideband_record.h"
 
 // Texts of /proc and records of perf events: no crash, and what is walked gets shorter.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

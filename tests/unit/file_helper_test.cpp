@@ -8,7 +8,7 @@
 
 #include "proc/process.h"
 #include "record/files/file_helper.h"
-#include "record/recorder.h"
+#include "record/system_state.h"
 #include "temporary_directory.h"
 
 namespace gosym::file_helper_test {

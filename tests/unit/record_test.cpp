@@ -15,6 +15,7 @@
 #include "record/files/image_catalog.h"
 #include "record/files/perf_maps.h"
 #include "record/recorder.h"
+#include "record/system_state.h"
 #include "record/target.h"
 
 namespace gosym::record_test {

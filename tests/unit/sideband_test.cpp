@@ -3,7 +3,7 @@
 
 #include "bytes.h"
 #include "record/perf/perf_ring.h"
-#include "record/perf/sideband_record.h"
+#include "record/sideband_record.h"
 
 namespace gosym::sideband_test {
 

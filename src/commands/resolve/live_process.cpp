@@ -8,8 +8,8 @@
 #include "record/files/image_catalog.h"
 #include "record/files/perf_maps.h"
 #include "record/memory_helper.h"
-#include "record/recorder.h"
 #include "record/rights.h"
+#include "record/system_state.h"
 #include "record/target.h"
 
 namespace gosym {

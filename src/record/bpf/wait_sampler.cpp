@@ -20,8 +20,8 @@
 #include "proc/process.h"
 #include "record/bpf/bpf_settings.h"
 #include "record/keeper.h"
-#include "record/recorder.h"
 #include "record/rights.h"
+#include "record/system_state.h"
 
 namespace gosym {
 

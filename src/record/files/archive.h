@@ -14,7 +14,7 @@
 #include "base/unique_fd.h"
 #include "model/recording.h"
 #include "record/files/archived_parts.h"
-#include "record/perf/sideband_record.h"
+#include "record/sideband_record.h"
 
 namespace gosym {
 

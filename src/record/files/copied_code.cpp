@@ -9,7 +9,7 @@
 #include "base/mapped_file.h"
 #include "record/files/file_helper.h"
 #include "record/files/image_catalog.h"
-#include "record/recorder.h"
+#include "record/system_state.h"
 
 namespace gosym {
 

@@ -5,7 +5,7 @@
 
 #include "proc/maps.h"
 #include "proc/process.h"
-#include "record/perf/sideband_record.h"
+#include "record/sideband_record.h"
 
 namespace gosym {
 

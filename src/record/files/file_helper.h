@@ -11,7 +11,7 @@
 #include "base/unique_fd.h"
 #include "record/files/image_catalog.h"
 #include "record/helper_process.h"
-#include "record/perf/sideband_record.h"
+#include "record/sideband_record.h"
 
 // Looks at files and processes of strangers that may take for ever: a file system in user space
 // answers when its server likes to, and a process that waits for one holds its map of memory.

@@ -15,7 +15,7 @@
 #include "elf/image.h"
 #include "go/goroutine_layout.h"
 #include "model/recording.h"
-#include "record/perf/sideband_record.h"
+#include "record/sideband_record.h"
 
 namespace gosym {
 

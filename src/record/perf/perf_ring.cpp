@@ -11,8 +11,8 @@
 
 #include "base/exit_status.h"
 #include "proc/process.h"
-#include "record/perf/sideband_record.h"
 #include "record/rights.h"
+#include "record/sideband_record.h"
 
 namespace gosym {
 

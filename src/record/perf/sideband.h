@@ -10,7 +10,7 @@
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "record/event_limits.h"
-#include "record/perf/sideband_record.h"
+#include "record/sideband_record.h"
 
 namespace gosym {
 

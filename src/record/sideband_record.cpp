@@ -1,4 +1,4 @@
-#include "record/perf/sideband_record.h"
+#include "record/sideband_record.h"
 
 #include <linux/perf_event.h>
 #include <sys/sysmacros.h>
