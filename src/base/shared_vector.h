@@ -67,6 +67,8 @@ public:
   void resize(size_t size) { own().resize(size); }
   void clear() { rows_.reset(); }
 
+  bool operator==(const SharedVector& other) const { return rows() == other.rows(); }
+
 private:
   inline static const std::vector<T> kNone;
 

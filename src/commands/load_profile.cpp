@@ -469,6 +469,28 @@ GroupBy group_by_for_browser(uint64_t duration) {
   return {.has_goids = false, .time_step = round_step(duration, kSteps)};
 }
 
+bool apply(const StackPasses& passes, Profile& profile) {
+  // The runtime's own frames go first: what follows is about those that a program has.
+  hide_scheduler(profile);
+  label_idle_threads(profile);
+  if (passes.leaves_out_idle)
+    leave_out_idle_threads(profile);
+  if (!passes.keeps_wrappers)
+    hide_wrappers(profile);
+  bool are_named = true;
+  if (passes.names_creators)
+    are_named = name_creators(profile);
+  else
+    drop_creators(profile);
+  if (passes.charges_collector)
+    charge_collector(profile);
+  // A selection is left in the profile itself, so that all outputs agree. Last, for it chooses
+  // by the frames that are shown.
+  if (passes.selection)
+    select(profile, *passes.selection);
+  return are_named;
+}
+
 Result<LoadedProfile> load_profile(const ReportOptions& options, const Format& format,
                                    const DebugFileOptions& files) {
   worker_limit = options.jobs != 0 ? options.jobs : usual_workers();
@@ -504,24 +526,18 @@ Result<LoadedProfile> load_profile(const ReportOptions& options, const Format& f
   if (profile.samples.empty())
     return no_samples(options, recordings, profile);
 
-  hide_scheduler(profile);
-  label_idle_threads(profile);
   if (options.has_idle && profile.idle_ns > 0)
     warn(options,
          "--idle: the page was made without the waits of idle threads of Go's runtime; report "
          "--html --idle keeps them");
-  if (format.is_for_people && !options.has_idle && !options.is_compared)
-    leave_out_idle_threads(profile);
-  // A selection by names is left in the profile itself, so that all outputs agree.
-  if (!options.keeps_wrappers)
-    hide_wrappers(profile);
-  if (!options.has_creators)
-    drop_creators(profile);
-  else if (!name_creators(profile))
+  StackPasses passes = {
+      .leaves_out_idle = format.is_for_people && !options.has_idle && !options.is_compared,
+      .keeps_wrappers = options.keeps_wrappers,
+      .names_creators = options.has_creators,
+      .charges_collector = options.charges_collector,
+      .selection = &options.selection};
+  if (!apply(passes, profile))
     warn(options, "--creators: no sample says where its goroutine was created");
-  if (options.charges_collector)
-    charge_collector(profile);
-  select(profile, options.selection);
   if (profile.samples.empty())
     return no_samples(options, recordings, profile);
   return LoadedProfile{std::move(recordings), std::move(profile), std::move(symbols),

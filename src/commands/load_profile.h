@@ -71,6 +71,18 @@ struct LoadedProfile {
   double share = 1;
 };
 
+// Changes of the stacks of a profile before it is shown.
+struct StackPasses {
+  bool leaves_out_idle = false;  // waits of idle threads of Go's runtime
+  bool keeps_wrappers = false;   // that the compiler made
+  bool names_creators = false;   // goroutines go on in who created them
+  bool charges_collector = false;
+  const Selection* selection = nullptr;  // none: the browser selects itself
+};
+// Makes these changes, in the order that they need. False: creators were asked for, and no
+// sample has one.
+bool apply(const StackPasses& passes, Profile& profile);
+
 // Reads the recordings, looks for the callers of their stacks, names them, and drops what the
 // options leave out. Fails, too, if no sample is left. Says on standard error what is damaged.
 Result<LoadedProfile> load_profile(const ReportOptions& options, const Format& format,

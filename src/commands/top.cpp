@@ -93,13 +93,10 @@ public:
         options_.accumulates ? recording_.new_samples() : recording_.profile(plan_.window_ns);
     if (!named)
       return std::move(named).error();
-    hide_scheduler(named->profile);
-    label_idle_threads(named->profile);
-    leave_out_idle_threads(named->profile);
-    if (!options_.keeps_wrappers)
-      hide_wrappers(named->profile);
-    if (!is_shown_in_browser(options_))  // which selects itself
-      select(named->profile, options_.selection);
+    apply({.leaves_out_idle = true,
+           .keeps_wrappers = options_.keeps_wrappers,
+           .selection = is_shown_in_browser(options_) ? nullptr : &options_.selection},
+          named->profile);
     if (!options_.accumulates) {
       last_ = std::move(named->profile);
       return &last_;

@@ -80,7 +80,7 @@ constexpr auto kFieldsOf = [] {
   for (const FieldRow& row : kFieldRows)
     if (row.is_of(layout)) {
       fields[count++] = {row.name, word, row.is_slice};
-      word += row.is_slice ? 3 : 1;
+      word = static_cast<uint8_t>(word + (row.is_slice ? 3 : 1));
     }
   return fields;
 }();
