@@ -21,8 +21,8 @@ double as_seconds(uint64_t nanoseconds) {
 
 // /proc/self/statm: its second number, in pages.
 uint64_t resident_bytes() {
-  constexpr size_t kMaxLine = 256;
-  auto text = read_file("/proc/self/statm", kMaxLine);
+  constexpr size_t kMaxStatm = 256;
+  auto text = read_file("/proc/self/statm", kMaxStatm);
   auto words = text ? split(*text, ' ') : std::vector<std::string_view>();
   auto pages = words.size() > 1 ? parse_decimal(words[1]) : std::nullopt;
   return pages.value_or(0) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
