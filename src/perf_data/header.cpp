@@ -10,6 +10,13 @@
 #include "perf_data/layout.h"
 #include "raw/messages.h"
 
+// A file is read in three steps: its header names the section of attrs, which gives the
+// events, and the records, behind which a table leads to the features. A stream (`perf record
+// -o -`) has none of these: the same parts come as records, which reader.cpp passes to the
+// add_*() functions while it reads.
+//
+// Sizes and counts of a file are bounded by constants before they size anything. Features that
+// are not understood are noted in Header::unread, which the report tells.
 namespace gosym::perf_data {
 
 namespace {
@@ -41,16 +48,20 @@ std::string read_bytes(const raw::Input& file, const Section& section) {
 }
 
 std::string read_text(Reader& in) {
+  // perf pads texts with NULs to a multiple of 64 bytes.
   std::string_view text = as_text(in.bytes(in.u32()));
   return std::string(text.substr(0, text.find('\0')));
 }
 
+// An attr of an older or newer perf: fields that it does not have are 0, those that are not
+// known here are cut off. The structure only ever grew at its end.
 perf_event_attr attr_in(Bytes bytes) {
   perf_event_attr attr{};
   std::memcpy(&attr, bytes.data(), std::min(bytes.size(), sizeof(attr)));
   return attr;
 }
 
+// The sum is bounded, for each attr of a damaged file may claim the same section of ids.
 bool has_room_for_ids(const Header& header, size_t count) {
   size_t known = 0;
   for (const EventAttr& attr : header.attrs)
@@ -78,6 +89,8 @@ void name_event(std::string name, std::span<const uint64_t> ids, size_t place, H
 
 void read_event_names(Reader& in, Header& header) {
   uint32_t count = std::min<uint32_t>(in.u32(), kMaxAttrs);
+  // The attrs are there a second time, with names. The first ones are kept, as they say what
+  // the records have.
   uint32_t attr_size = in.u32();
   for (uint32_t i = 0; i < count && in.ok(); i++) {
     in.bytes(attr_size);
@@ -99,6 +112,7 @@ void read_command_line(Reader& in, Header& header) {
 
 void read_build_ids(Bytes section, Header& header) {
   while (true) {
+    // The size of a record is in its header, behind u32 type and u16 misc.
     uint16_t size = load<uint16_t>(section, 6).value_or(0);
     auto record = slice(section, 0, size);
     if (!record || size < sizeof(perf_event_header))
@@ -167,6 +181,8 @@ void read_feature(uint32_t feature, Bytes section, Header& header) {
 
 Result<> read_attrs(const raw::Input& file, const Section& section, uint64_t entry_size,
                     Header& header) {
+  // An entry is an attr with the section of its ids behind it. The entry's size tells that of
+  // the attr, which depends on the version of perf.
   constexpr uint64_t kSection = 16;
   if (entry_size < PERF_ATTR_SIZE_VER0 + kSection || entry_size > kMaxAttrSize ||
       section.size / entry_size > kMaxAttrs)
@@ -189,6 +205,8 @@ Result<> read_attrs(const raw::Input& file, const Section& section, uint64_t ent
 void read_features(const raw::Input& file, Reader& bits, Header& header) {
   std::vector<uint32_t> features;
   for (uint32_t word = 0; word < kFeatureBits / 64; word++)
+    // Clears the lowest bit that is set each time, so that features come in the order of their
+    // numbers, as their sections do.
     for (uint64_t left = bits.u64(); left != 0; left &= left - 1)
       features.push_back(64 * word + static_cast<uint32_t>(std::countr_zero(left)));
   constexpr uint64_t kSectionSize = 16;
@@ -215,6 +233,7 @@ Result<> read_file_header(const raw::Input& file, Bytes begin, Header& header) {
   Section attrs = read_section(in);
   Section records = read_section(in);
   read_section(in);  // event types
+  // The bits are read after the attrs, whose events the features may name.
   Reader features = in;
   in.bytes(kFeatureBits / 8);
   if (!in.ok() || size != kFileHeaderSize)
@@ -233,6 +252,7 @@ Result<> read_file_header(const raw::Input& file, Bytes begin, Header& header) {
   return Ok{};
 }
 
+// By PERF_COUNT_HW_* and PERF_COUNT_SW_* of linux/perf_event.h, in the order of their values.
 constexpr std::array<std::string_view, 10> kHardwareEvents = {"cycles",
                                                               "instructions",
                                                               "cache-references",
@@ -277,6 +297,8 @@ std::string name_of(const EventAttr& event) {
                       : std::string(told);
 }
 
+// perf opens a dummy event for the side-band, and a bpf-output event for programs that write
+// to it: neither samples code.
 bool has_samples(const perf_event_attr& attr) {
   return attr.type != PERF_TYPE_SOFTWARE ||
          (attr.config != PERF_COUNT_SW_DUMMY && attr.config != PERF_COUNT_SW_BPF_OUTPUT);
@@ -312,6 +334,7 @@ BuildId read_build_id(Bytes bytes, uint8_t size) {
 
 void add_attr(Bytes record, Header& header) {
   Bytes body = record.subspan(sizeof(perf_event_header));
+  // The attr tells its own size; the ids are all that follows.
   uint32_t size = load<uint32_t>(body, offsetof(perf_event_attr, size)).value_or(0);
   if (size < PERF_ATTR_SIZE_VER0 || size > body.size() || header.attrs.size() >= kMaxAttrs ||
       !has_room_for_ids(header, (body.size() - size) / sizeof(uint64_t)))
@@ -321,6 +344,7 @@ void add_attr(Bytes record, Header& header) {
 }
 
 void add_event_update(Bytes record, Header& header) {
+  // Other kinds update the unit, the scale or the CPUs of an event, which are of no use here.
   constexpr uint64_t kName = 2;
   Reader in(record.subspan(sizeof(perf_event_header)));
   uint64_t kind = in.u64();

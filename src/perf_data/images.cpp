@@ -58,6 +58,8 @@ ImageId Images::of(const RawMapping& mapping, const BuildId& id) {
   // Memory that no file backs has a name that is no path.
   if (!mapping.path.starts_with('/') || is_memory(mapping.path))
     return {};
+  // One path may have stood for several files while perf recorded: the build id, or else
+  // device and inode, tell them apart.
   auto [known, is_new] = known_.try_emplace({mapping.path, id.bytes, mapping.file}, ImageId{});
   if (!is_new)
     return known->second;
@@ -77,6 +79,8 @@ std::vector<RecordedImage> Images::find(const std::map<std::string, BuildId>& bu
                                         std::set<std::string>& unchecked) && {
   std::vector<RecordedImage> found;
   for (auto& [image, id] : images_) {
+    // The id of the mapping itself is of the file that was mapped. Those of the header are by
+    // path, from when perf ended.
     if (auto known = build_ids.find(image.path); id.bytes.empty() && known != build_ids.end())
       id = known->second;
     // More than these are mapped by no machine.
@@ -85,6 +89,9 @@ std::vector<RecordedImage> Images::find(const std::map<std::string, BuildId>& bu
     bool is_known = !id.bytes.empty();
     if (now && !is_known)
       image.problem = distrust(image, *now, places);
+    // The file at the path is used if its id says that it is the one, or, without an id, if
+    // nothing speaks against it. With an id and another file there, the image keeps the id, by
+    // which debug directories and debuginfod know it.
     if (now && (is_known ? id.is_of(now->gnu_build_id) : image.problem.empty())) {
       if (!is_known)
         unchecked.insert(image.path);

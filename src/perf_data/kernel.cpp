@@ -14,6 +14,10 @@
 #include "elf/image.h"
 #include "record/system_state.h"
 
+// perf writes addresses of the kernel and no names: these are those of the kernel that runs
+// now, if it is the one that was recorded and lies where it did. The first is told by the
+// build id, or else by the machine and its start (is_running()); the second by the address of
+// one symbol that perf wrote (kernel_symbols()).
 namespace gosym::perf_data {
 
 namespace {
@@ -28,6 +32,7 @@ std::string module_of(std::string_view path) {
     name = name.substr(1, name.size() - 2);
   else
     name = name.substr(0, name.find(".ko"));
+  // /proc/kallsyms has underscores in the names of modules whose files have a minus.
   std::ranges::replace(name, '-', '_');
   return name;
 }
@@ -47,8 +52,11 @@ bool is_of_this_machine(const Header& header) {
 bool is_of_this_start(const Header& header, const FilePlaces& places) {
   constexpr uint64_t kUsual = 5'000'000'000;  // from the last sample to the end of the file
   uint64_t start = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
+  // Both are the time since 1970 at which the clock stood at 0; a machine that was started
+  // anew has another one.
   uint64_t recorded = header.realtime_ns != 0 ? header.realtime_ns - header.clock_ns
                                               : places.end_realtime_ns - header.last_time;
+  // True from 5 s before to 5 s after: a difference below that wraps around to a large number.
   return recorded - start + kUsual < 2 * kUsual;
 }
 
@@ -62,6 +70,7 @@ struct Line {
   std::string_view name() const { return rest(2); }
   std::string_view module() const {
     size_t bracket = text.rfind('[');
+    // The name of a module stands last and in brackets; the kernel's own symbols have none.
     std::string_view found = bracket == text.npos ? "" : text.substr(bracket + 1);
     return found.substr(0, found.find(']'));
   }
@@ -75,6 +84,8 @@ private:
 // None of what is no code.
 std::optional<Line> read_line(std::string_view text) {
   size_t space = text.find(' ');
+  // A space, the type and a space, behind which at least one letter has to stand: type() and
+  // name() index without a check.
   constexpr size_t kTypeAndName = 3;
   if (space == text.npos || text.size() - space <= kTypeAndName)
     return std::nullopt;
@@ -99,6 +110,7 @@ void keep(std::vector<Line>& lines, uint64_t address) {
   auto next = std::ranges::upper_bound(lines, address, {}, &Line::address);
   if (next == lines.begin())
     return;
+  // Several symbols may have one address: all are kept, and Kallsyms takes the first.
   auto same = std::ranges::lower_bound(lines.begin(), next, std::prev(next)->address, {},
                                        &Line::address);
   for (auto line = same; line != next; ++line)
@@ -113,6 +125,8 @@ void add_mapping(const RawMapping& mapping, KernelPlaces& places) {
   std::string_view path = mapping.path;
   if (path.starts_with(kKernelPath)) {
     places.symbol = path.substr(kKernelPath.size());
+    // The mapping is named "[kernel.kallsyms]_text" or "..._stext", and has the address of
+    // that symbol as its offset in the file, for perf to see by how much the kernel was moved.
     places.symbol_address = mapping.file_offset;
   } else if (places.modules.size() < kMaxModules) {
     uint64_t limit = mapping.length > UINT64_MAX - mapping.start
@@ -127,6 +141,7 @@ bool is_running(const Header& header, const FilePlaces& places) {
   if (!recorded)
     return is_of_this_machine(header) && is_of_this_start(header, places);
   auto notes = read_file("/sys/kernel/notes", kMaxNotesFile);
+  // The notes of the kernel image, GNU build id among them, which everybody may read.
   return notes && recorded->is_of(elf::build_ids(as_bytes(*notes)).gnu);
 }
 
@@ -140,6 +155,8 @@ Result<std::string> kernel_symbols(const RunningKernel& kernel, const KernelPlac
   for (std::string_view rest = all; !rest.empty();)
     if (auto line = read_line(take_line(rest)); line && is_where_it_was(*line, places))
       lines.push_back(*line);
+  // With address randomization (KASLR) the kernel lies elsewhere after each start. One symbol
+  // at its old address is proof for all of the kernel's own; modules were checked one by one.
   auto first = std::ranges::find(lines, places.symbol, &Line::name);
   if (first != lines.end() && first->address == 0)
     return Error("/proc/kallsyms hides addresses from this user");

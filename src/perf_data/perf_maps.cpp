@@ -12,6 +12,7 @@ namespace gosym::perf_data {
 
 namespace {
 
+// For all processes together: nothing keeps a map from growing as long as its process lives.
 constexpr uint64_t kMaxAllMaps = 256 << 20;
 
 }  // namespace
@@ -26,6 +27,7 @@ std::vector<RecordedPerfMap> read_perf_maps(const std::set<uint32_t>& pids, uint
                            .path = fmt::format("/tmp/perf-{}.map", pid),
                            .text = {},
                            .problem = {}};
+    // Most of the processes have written no map: no file, no entry and no problem.
     UniqueFd found = find_file(map.path, symfs);
     struct stat status {};
     if (!found || fstat(found.get(), &status) != 0 || !S_ISREG(status.st_mode))
@@ -39,6 +41,8 @@ std::vector<RecordedPerfMap> read_perf_maps(const std::set<uint32_t>& pids, uint
       map.text = *std::move(text);
     else
       map.problem = text.error().message();
+    // A map that could not be read stays, with its problem, so that the report says why code
+    // has no names.
     left -= map.text.size();
     maps.push_back(std::move(map));
   }

@@ -19,14 +19,23 @@
 #include "raw/sample_batch.h"
 #include "record/sideband_record.h"
 
+// The header is read first (header.h). Then each record is taken in the order of the file:
+// records of perf's own complete the header, those of the kernel become events, samples become
+// samples of a batch. Chunks of both are kept as a recording file would hold them, so that
+// everything after `run` is the code that reads recordings. Samples with copies of stacks need
+// a second pass, for they are unwound with the mappings of the whole file.
 namespace gosym::perf_data {
 
 namespace {
 
 constexpr size_t kHeaderSize = sizeof(perf_event_header);
+// perf writes the mappings of the kernel and its modules at the beginning of the file, with
+// this pid.
 constexpr uint32_t kKernelPid = UINT32_MAX;
 
 // It lies in the place of device and inode: u8 size, 3 bytes, the id.
+// The build id of an MMAP2 record that has one (kHasBuildId): the kernel writes it where other
+// MMAP2 records have device, inode and generation.
 BuildId build_id_of_mapping(Bytes record) {
   constexpr size_t kPlace = kHeaderSize + 32;
   auto size = load<uint8_t>(record, kPlace);
@@ -34,6 +43,7 @@ BuildId build_id_of_mapping(Bytes record) {
   return size && bytes ? read_build_id(*bytes, *size) : BuildId();
 }
 
+// A chunk that was never compressed: its payload is a file of its own in memory.
 raw::Recording::StoredChunk chunk_of(std::string payload) {
   auto size = static_cast<uint32_t>(payload.size());
   return {.file = std::make_shared<const raw::Input>(std::move(payload)),
@@ -126,9 +136,11 @@ private:
       return (event.attr.sample_type & PERF_SAMPLE_STACK_USER) != 0;
     });
   }
+  // An estimate for the memory budget, with 64 bytes for what the containers add.
   static size_t bytes_of(const Sample& sample) {
     return sizeof(Held) + 8 * (sample.kernel_stack.size() + sample.user_stack.size()) + 64;
   }
+  // Memory that is not in the recording yet, or never will be.
   uint64_t memory_beside() const {
     return images_.memory() + stacks_.memory() + held_bytes_ + 32 * kernel_addresses_.size();
   }
@@ -312,6 +324,8 @@ Result<> Conversion::take_sample(Bytes record) {
       return begun;
   if (waits_for_stacks_ && !is_second_)
     return Ok{};
+  // A sample that cannot be read is counted and left out: the size of its record was right, so
+  // that the next one can be read.
   const EventAttr* attr = attr_of(record);
   if (!attr) {
     leave_out("of an event that the file does not tell of");
@@ -332,6 +346,8 @@ Result<> Conversion::take_sample(Bytes record) {
   // The copy of the stack is a view of the record, and is not needed where the kernel walks.
   sample->stack = {};
   held_bytes_ += bytes_of(*sample);
+  // The cookie is that of one entry into the kernel by one thread: all samples until the
+  // thread is back in user code wait for the same stack.
   auto& held = held_[{sample->tid, *sample->deferred}];
   held.push_back({*std::move(sample), attr});
   return Ok{};
@@ -342,6 +358,8 @@ void Conversion::take_deferred(Bytes record) {
     return;
   const perf_event_attr& attr = header_.attrs.front().attr;
   Reader in(record.subspan(kHeaderSize));
+  // Read by the attr of the first event, as all records are that are no samples: the trailers
+  // of a file have one layout.
   uint64_t cookie = in.u64();
   uint64_t count = in.u64();
   if (count > in.remaining() / sizeof(uint64_t))
@@ -392,6 +410,7 @@ void Conversion::add(Sample sample, const EventAttr& attr) {
       .weight = is_weighted(recording_.info.events[attr.index]) ? sample.period : 0,
       .cgroup = sample.cgroup,
   };
+  // The stacks are assigned after this: words_of() may put the leaf into the sample's.
   recorded.words = stacks_.words_of(sample, attr.attr, header_.machine, recorded);
   recorded.kernel_stack = sample.kernel_stack;
   recorded.user_stack = sample.user_stack;
@@ -407,6 +426,7 @@ void Conversion::add(Sample sample, const EventAttr& attr) {
   kernel_addresses_.insert(sample.kernel_stack.begin(), sample.kernel_stack.end());
   if (counts_.size() >= raw::kMaxCpus)
     recorded.cpu = 0;  // no machine has so many
+  // perf writes no counts of samples by CPU: they are those of the samples that came.
   CpuCounts& counts = counts_[{recorded.cpu, recorded.event}];
   counts.cpu = recorded.cpu;
   counts.event = recorded.event;
@@ -425,6 +445,7 @@ void Conversion::take_other(Bytes record) {
     recording_.damaged_chunks++;
     return;
   }
+  // The body ends where the trailer begins, and only the trailer tells the time.
   size_t trailer = place_of_trailer(record, size);
   Trailer told = read_trailer(record.subspan(trailer, size), attr);
   if (!has_times())
@@ -445,7 +466,11 @@ void Conversion::take(SidebandRecord record, const Trailer& trailer, Bytes bytes
   } else if (auto* lost = std::get_if<LostRecords>(&record)) {
     lost_records_ += lost->count;
   } else if (auto* throttle = std::get_if<ThrottleRecord>(&record)) {
+    // u64 time, u64 id, u64 stream_id. The last is the number of the counter itself. The id is
+    // that of the counter that it was inherited from, which the counters of several threads
+    // share.
     uint64_t counter = load<uint64_t>(bytes, kHeaderSize + 16).value_or(0);
+    // A damaged file may name any number of counters.
     constexpr size_t kMaxCounters = 1 << 20;
     if (throttling_.size() < kMaxCounters)
       counts_[{trailer.cpu, 0}].throttled_ns += throttling_[counter].ended_by(*throttle);
@@ -485,6 +510,7 @@ void Conversion::take_mapping(const RawMapping& mapping, const BuildId& id, uint
     return;
   if (has_stacks())
     stacks_.add(mapping);
+  // A process with code in memory may have written a perf map, which is read at the end.
   if (is_memory(mapping.path))
     makers_.insert(mapping.pid);
   RawMapping of_file = mapping;
@@ -516,12 +542,15 @@ void Conversion::set_info() {
 }
 
 void Conversion::set_times(const FilePlaces& places) {
+  // No sample came: the header may still tell when the first one was.
   if (first_time_ > last_time_)
     first_time_ = last_time_ = header_.first_time;
   uint64_t begin = first_time_;
   header_.last_time = last_time_;
   recording_.monotonic_ns = recording_.begin_time = begin;
   recording_.stats.time = begin;
+  // With CLOCK_DATA the file pairs a time since 1970 with one of its clock. Otherwise the last
+  // sample is taken to be as old as the file, which perf writes until the end.
   if (header_.realtime_ns != 0)
     recording_.realtime_ns = header_.realtime_ns + (begin - header_.clock_ns);
   else if (places.end_realtime_ns > last_time_ - begin)
@@ -534,6 +563,9 @@ void Conversion::set_times(const FilePlaces& places) {
 void Conversion::set_counts() {
   RecordingStats stats = {.time = last_time_, .samples = recording_.stats.samples};
   recording_.stats.samples = 0;
+  // LOST counts what the ring buffer dropped. LOST_SAMPLES is what perf sums up from the
+  // counters at the end, and has the samples among those again: adding both would count them
+  // twice.
   stats.lost_samples = std::max(lost_samples_, lost_records_);
   if (stats.lost_samples > 0)
     counts_[{0, 0}].lost_samples = stats.lost_samples;
@@ -574,6 +606,7 @@ Result<ReadFile> read(const raw::Input& file, uint64_t memory_budget, const File
   if (header->has_other_files && others.empty())
     return Error("its records are in other files of its directory")
         .with_hint("name the directory, and not the file 'data' in it");
+  // The files of a directory are read only if the header says that the records are there.
   Inputs none;
   const Inputs& all = header->has_other_files ? others : none;
   return Conversion(file, all, *std::move(header), memory_budget).run(places, kernel);

@@ -7,6 +7,9 @@
 #include "perf_data/layout.h"
 #include "record/sideband_record.h"
 
+// Stored records come out of a buffer of 1 MiB that moves along the file. A COMPRESSED record
+// is not passed on: its piece of the zstd stream is unpacked into `unpacked_`, out of which
+// next() takes records until the piece is used up, and only then goes on in the file.
 namespace gosym::perf_data {
 
 namespace {
@@ -19,6 +22,7 @@ constexpr size_t kRecordHeader = 8;
 uint64_t size_behind(Bytes record) {
   if (type_of(record) == kAuxTrace)
     return load<uint64_t>(record, kRecordHeader).value_or(0);
+  // TRACING_DATA tells its size in 32 bits, AUXTRACE in 64 bits.
   uint64_t size = load<uint32_t>(record, kRecordHeader).value_or(0);
   return type_of(record) == kTracingData ? (size + 7) / 8 * 8 : 0;
 }
@@ -69,6 +73,8 @@ std::optional<Bytes> Records::next_stored() {
     give_up();
     return std::nullopt;
   }
+  // The size is a u16 at the end of the header of 8 bytes. One that is too small, or reaches
+  // beyond the file, leaves no way to find the next record.
   uint16_t size = load<uint16_t>(at(), 6).value_or(0);
   if (size < kRecordHeader || !fill(size)) {
     give_up();
@@ -86,6 +92,8 @@ std::optional<Bytes> Records::next_stored() {
 }
 
 std::optional<Bytes> Records::next_unpacked() {
+  // No record may just mean that its end has not been unpacked yet. A size below that of a
+  // header cannot come right with more bytes.
   Bytes rest = tail(as_bytes(unpacked_), unpacked_at_);
   auto record = first_record(rest);
   if (record)
@@ -107,6 +115,8 @@ void Records::give_up_unpacking() {
 bool Records::unpack_more() {
   if (!has_packed_)
     return false;
+  // Records that were passed on go; the beginning of the next one stays, and is at most 64 KiB
+  // long.
   unpacked_.erase(0, std::exchange(unpacked_at_, 0));
   size_t kept = unpacked_.size();
   unpacked_.resize(kept + kUnpackedAtOnce);
@@ -134,6 +144,7 @@ std::optional<Bytes> Records::next() {
       continue;
     auto record = next_stored();
     if (!record) {
+      // The file has ended within a record: a recorder that was killed leaves such.
       damaged_bytes_ += unpacked_.size() - unpacked_at_;
       unpacked_.clear();
       unpacked_at_ = 0;

@@ -4,6 +4,10 @@
 
 #include "base/reader.h"
 
+// A sample has no field numbers: each bit of its event's sample_type adds a field, and all
+// come in the order that perf_event_open(2) gives under PERF_RECORD_SAMPLE. Fields that are of
+// no use have to be passed over by their size, and a field that is not known here would shift
+// all behind it. DATA_PAGE_SIZE, CODE_PAGE_SIZE and AUX come behind all that is read.
 namespace gosym::perf_data {
 
 namespace {
@@ -27,6 +31,8 @@ void skip(Reader& in, uint64_t count, uint64_t size) {
 // Values of a counter, or of a group of them.
 void skip_counts(Reader& in, const perf_event_attr& attr) {
   auto has = [&](uint64_t format) { return (attr.read_format & format) != 0; };
+  // A group is u64 count, the times, and so many entries; a single counter is one entry with
+  // the times in its middle. The size is the same.
   uint64_t words = 1U + has(PERF_FORMAT_ID) + has(kFormatLost);
   uint64_t times =
       0U + has(PERF_FORMAT_TOTAL_TIME_ENABLED) + has(PERF_FORMAT_TOTAL_TIME_RUNNING);
@@ -39,6 +45,7 @@ void skip_branches(Reader& in, const perf_event_attr& attr) {
   uint64_t count = in.u64();
   if ((attr.branch_sample_type & kBranchHardwareIndex) != 0)
     in.u64();
+  // struct perf_branch_entry: from, to, and flags.
   skip(in, count, 24);
   if ((attr.branch_sample_type & kBranchCounters) != 0)
     skip(in, count, 8);
@@ -69,6 +76,8 @@ void read_chain(Reader& in, Sample& sample) {
   uint64_t part = marker_of(sample.misc);
   for (uint64_t left = in.u64(); left > 0 && in.ok(); left--) {
     uint64_t address = in.u64();
+    // A chain is one list, in which markers say to whose code the addresses behind them
+    // belong. The markers are the highest 4,095 numbers, which are no addresses.
     if (address >= kFirstMarker)
       part = address;
     else
@@ -77,6 +86,7 @@ void read_chain(Reader& in, Sample& sample) {
 }
 
 void read_user_registers(Reader& in, const perf_event_attr& attr, Sample& sample) {
+  // A thread of the kernel has no user registers: the ABI is all that is there then.
   sample.register_abi = in.u64();
   if (sample.register_abi == PERF_SAMPLE_REGS_ABI_NONE)
     return;
@@ -85,6 +95,7 @@ void read_user_registers(Reader& in, const perf_event_attr& attr, Sample& sample
 }
 
 void read_stack(Reader& in, Sample& sample) {
+  // A size of 0 has no field behind it that says how much of it was filled.
   uint64_t size = in.u64();
   if (size == 0)
     return;
@@ -143,6 +154,8 @@ std::optional<size_t> place_of_id(const perf_event_attr& attr) {
     return sizeof(perf_event_header);
   if ((attr.sample_type & PERF_SAMPLE_ID) == 0)
     return std::nullopt;
+  // Without IDENTIFIER, which was made to stand first, the id's place depends on the fields
+  // before it, each of 8 bytes.
   constexpr uint64_t kBefore =
       PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR;
   return sizeof(perf_event_header) +

@@ -7,6 +7,9 @@
 
 #include "record/stacks/stack_slots.h"
 
+// A copy of a stack takes up to 64 KiB a sample, of which report looks at a few words. These
+// are chosen here by the code that chooses them when gosym records. Unlike there no unwind
+// rules are known, so that all words are kept that may be a return address or a frame pointer.
 namespace gosym::perf_data {
 
 namespace {
@@ -43,6 +46,7 @@ public:
   std::optional<uint64_t> at(int8_t bit) const {
     if ((mask_ >> bit & 1) == 0)
       return std::nullopt;
+    // The values are those of the bits that are set, in order, without gaps.
     auto index = static_cast<size_t>(std::popcount(mask_ & ((uint64_t{1} << bit) - 1)));
     return index < values_.size() ? std::optional(values_[index]) : std::nullopt;
   }
@@ -73,6 +77,7 @@ void ProcessStacks::add(const RawMapping& mapping) {
 }
 
 void ProcessStacks::add(const ForkEvent& fork) {
+  // A new thread, which has the mappings of its process.
   if (fork.pid == fork.parent_pid)
     return;
   processes_[fork.pid].parent = fork.parent_pid;
@@ -86,6 +91,8 @@ const CodeRanges& ProcessStacks::code_of(uint32_t pid) {
   constexpr size_t kMaxKept = 1 << 20;
   if (auto known = with_parents_.find(pid); known != with_parents_.end())
     return known->second;
+  // Copies of the parents' ranges grow with each short-lived child: past this they are made
+  // anew.
   if (ranges_with_parents_ > kMaxKept) {
     with_parents_.clear();
     ranges_with_parents_ = 0;
@@ -116,13 +123,18 @@ std::span<const StackWord> ProcessStacks::words_of(Sample& sample, const perf_ev
   auto stack_pointer = registers.at(machine->stack_pointer);
   auto frame_pointer = registers.at(machine->frame_pointer);
   auto pc = registers.at(machine->pc);
+  // perf record --call-graph dwarf asks for no call chain of user code: the leaf is in the
+  // registers.
   if (sample.user_stack.empty() && pc && *pc != 0)
     sample.user_stack.push_back(*pc);
   if (sample.user_stack.empty() || !stack_pointer ||
       sample.register_abi != PERF_SAMPLE_REGS_ABI_64)
     return {};
+  // Words are told by their distance from the stack pointer, rounded down to 8 bytes. The
+  // bytes of the copy then lie `misaligned` bytes behind the begin of the first word.
   uint64_t misaligned = *stack_pointer % 8;
   uint64_t begin = *stack_pointer - misaligned;
+  // A frame pointer below the stack pointer wraps around and is too far as well.
   if (frame_pointer && *frame_pointer - begin <= kMaxFrameDistance &&
       (*frame_pointer - begin) % 8 == 0)
     recorded.frame_offset = *frame_pointer - begin;
@@ -137,6 +149,8 @@ std::span<const StackWord> ProcessStacks::words_of(Sample& sample, const perf_ev
       .stack_pointer = begin, .words = top_, .registers = registers_, .misaligned = misaligned};
   RecordedSample walked = recorded;
   walked.user_stack = sample.user_stack;
+  // The rules are looked up by report, which has the files: here each function is one without
+  // a rule.
   const CodeRanges& code = code_of(sample.pid);
   select_stack_slots(
       walked, top, code, [](uint64_t) { return std::nullopt; }, words_);
