@@ -44,6 +44,7 @@ const int64_t kOwnMonotonicOffset = monotonic_offset_of("/proc/self").value_or(0
 }  // namespace
 
 std::optional<int64_t> monotonic_offset_of(const std::string& process) {
+  // The namespace that the machine starts with has always this number, and no offsets.
   constexpr const char* kFirst = "time:[4026531834]";  // PROC_TIME_INIT_INO
   constexpr size_t kMaxSize = 4096;
   std::error_code error;

@@ -17,6 +17,8 @@ namespace gosym {
 
 namespace {
 
+// The path of a file that is open, as the kernel knows it now: without links; empty if /proc
+// is not mounted.
 std::string path_of(const UniqueFd& found) {
   char path[PATH_MAX];
   ssize_t size =
@@ -38,6 +40,8 @@ UniqueFd find_file(const std::string& path, const std::string& root) {
 }
 
 UniqueFd find_below(const UniqueFd& root, const std::string& path) {
+  // openat2(2), since Linux 5.6, resolves links and ".." as if `root` were the root directory.
+  // Done by hand, another process could exchange a directory between a check and its use.
   open_how how{};
   how.flags = O_PATH | O_CLOEXEC;
   how.resolve = RESOLVE_IN_ROOT;
@@ -46,6 +50,8 @@ UniqueFd find_below(const UniqueFd& root, const std::string& path) {
 }
 
 Result<UniqueFd> reopen(const UniqueFd& found) {
+  // The link leads to the file itself, whatever is at its path by now. O_NONBLOCK is for
+  // FIFOs, whose open(2) waits for a writer.
   UniqueFd file(::open(fmt::format("/proc/self/fd/{}", found.get()).c_str(),
                        O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file)
@@ -66,6 +72,7 @@ std::string real_path(const UniqueFd& found, const std::string& root) {
 
 bool is_planted(const std::string& path, const struct stat& status) {
   std::string directory = std::filesystem::path(path).parent_path();
+  // Only in a directory where everybody may write can a stranger have put it.
   struct stat parent {};
   bool is_shared = stat(directory.empty() ? "." : directory.c_str(), &parent) == 0 &&
                    (parent.st_mode & S_IWOTH) != 0;

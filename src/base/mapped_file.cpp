@@ -43,6 +43,8 @@ constexpr uint64_t kMaxHoles = 16;  // bytes for each one that is there
 
 // The bytes of a file that its file system holds; all of them where it cannot tell.
 uint64_t data_size(int fd, uint64_t size) {
+  // SEEK_DATA and SEEK_HOLE walk from one piece to the next. A file of very many pieces is
+  // taken for whole rather than walked to its end.
   constexpr int kMaxExtents = 4096;
   uint64_t sum = 0;
   off_t end = 0;
@@ -85,6 +87,8 @@ Result<std::unique_ptr<MappedFile>> MappedFile::open(const UniqueFd& found,
   if (!status)
     return std::move(status).error();
   UniqueFd opened;
+  // A file that was only found (O_PATH) cannot be mapped: it is opened by its descriptor, so
+  // that it is the very file whose status was checked above.
   if ((fcntl(found.get(), F_GETFL) & O_PATH) != 0) {
     auto again = reopen(found);
     if (!again)
@@ -96,11 +100,15 @@ Result<std::unique_ptr<MappedFile>> MappedFile::open(const UniqueFd& found,
   auto size = static_cast<size_t>(status->st_size);
   int64_t changed = gosym::mtime_ns(*status);
   auto owner = owner_of(fd, *status);
+  // mmap(2) refuses a length of 0; an empty file is one without bytes.
   if (size == 0)
     return std::unique_ptr<MappedFile>(new MappedFile({}, changed, owner));
   if (!may_have_holes)
     if (auto checked = check_holes(fd, size); !checked)
       return std::move(checked).error();
+  // Private and writable, as Go's tables may have to be relocated in place: pages that are
+  // changed are copied, and the file stays as it is. With MAP_NORESERVE no memory is set aside
+  // for those that are not.
   void* address =
       mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, fd, 0);
   if (address == MAP_FAILED)
@@ -135,6 +143,7 @@ Result<std::string> read_file(int fd, size_t limit) {
   constexpr size_t kStep = 65536;
   while (true) {
     size_t old_size = text.size();
+    // Grows by what is read, and not by the size that the file claims: those of /proc claim 0.
     text.resize(old_size + kStep);
     ssize_t count = read(fd, text.data() + old_size, kStep);
     text.resize(old_size + (count > 0 ? static_cast<size_t>(count) : 0));
@@ -151,6 +160,8 @@ Result<std::string> read_file(int fd, size_t limit) {
 size_t read_at(int fd, uint64_t offset, std::span<std::byte> out) {
   size_t done = 0;
   while (done < out.size()) {
+    // A read that ends early at the end of the file leaves errno at 0, by which callers tell
+    // it from a failure.
     errno = 0;
     ssize_t count =
         pread(fd, out.data() + done, out.size() - done, static_cast<off_t>(offset + done));

@@ -8,6 +8,7 @@ namespace gosym {
 
 Result<Pattern> Pattern::parse(std::string_view expression) {
   RE2::Options options;
+  // RE2 would write to standard error what is returned as an error here.
   options.set_log_errors(false);
   auto compiled = std::make_shared<const RE2>(
       re2::StringPiece(expression.data(), expression.size()), options);
@@ -18,6 +19,7 @@ Result<Pattern> Pattern::parse(std::string_view expression) {
 }
 
 Pattern Pattern::literal(std::string_view text) {
+  // Anchored at both ends, since matches() looks anywhere in the text.
   std::string expression =
       "^" + RE2::QuoteMeta(re2::StringPiece(text.data(), text.size())) + "$";
   return *parse(expression);

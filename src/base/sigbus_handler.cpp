@@ -12,6 +12,7 @@ namespace gosym {
 
 namespace {
 
+// Written by the handler, in whatever thread: lock-free, as it may be called at any moment.
 std::atomic<uint64_t> cut_pages = 0;
 std::uintptr_t page_bytes = 4096;
 
@@ -25,6 +26,7 @@ bool put_zeros(void* place) {
 // The instruction is tried again when this returns. Whatever else the signal is about ends the
 // process, as it would without this.
 void handle_bus_error(int signal, siginfo_t* info, void*) {
+  // The interrupted code may be about to read errno: mmap(2) must not change it.
   int cause = errno;
   if (info->si_code == BUS_ADRERR && put_zeros(info->si_addr)) {
     cut_pages++;

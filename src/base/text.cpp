@@ -23,18 +23,23 @@ struct Decoded {
 // One character of strict UTF-8 (RFC 3629: no overlong forms, no surrogates, up to U+10FFFF).
 Decoded decode_utf8(std::string_view text) {
   auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
+  // The lead byte tells the size. 0x80 to 0xc1 begin no character: they are continuations, or
+  // would spell ASCII with two bytes; above 0xf4 lie characters that Unicode does not have.
   uint8_t lead = byte(0);
   if (lead < 0x80)
     return {lead, 1};
   size_t size = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
   if (lead < 0xc2 || lead > 0xf4 || text.size() < size)
     return {0, 0};
+  // A lead byte of n ones and a zero leaves 7 - n bits for the character.
   uint32_t code_point = lead & (0x7fu >> size);
   for (size_t i = 1; i < size; i++) {
     if ((byte(i) & 0xc0) != 0x80)
       return {0, 0};
     code_point = code_point << 6 | (byte(i) & 0x3fu);
   }
+  // The smallest character of each size: a smaller one has a shorter form, and a second
+  // spelling of "/" or NUL could pass a check.
   static constexpr uint32_t kSmallest[] = {0, 0, 0x80, 0x800, 0x10000};
   bool is_surrogate = code_point >= 0xd800 && code_point < 0xe000;
   if (code_point < kSmallest[size] || is_surrogate || code_point > 0x10ffff)
@@ -70,6 +75,8 @@ bool has_unplain(const char* text) {
   constexpr uint64_t kEach = 0x0101010101010101;
   uint64_t bytes;
   std::memcpy(&bytes, text, sizeof(bytes));
+  // Bit 7 of a byte is set by the byte itself beyond ASCII, by the sum for 0x7f, and by the
+  // difference below 0x20.
   return ((bytes | (bytes + kEach) | (bytes - 0x20 * kEach)) & 0x80 * kEach) != 0;
 }
 
@@ -118,6 +125,7 @@ char ascii_of(std::string_view character) {
     std::string_view text;
     char ascii;
   };
+  // The characters that gosym itself writes, with ASCII that looks about like them.
   static constexpr Pair kPairs[] = {
       {"│", '|'}, {"├", '|'}, {"└", '`'}, {"┌", '+'}, {"┐", '+'}, {"┘", '+'}, {"─", '-'},
       {"▏", '|'}, {"▁", '.'}, {"▂", '.'}, {"▃", ':'}, {"▄", ':'}, {"▅", '+'}, {"▆", '+'},
@@ -170,10 +178,10 @@ void append_number(uint64_t number, int base, std::string& text) {
 std::string human_size(uint64_t bytes) {
   static constexpr std::array kUnits = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   if (bytes < 1024)
-    // 1023.95 would be rounded to 1024.0.
     return fmt::format("{} B", bytes);
   double size = static_cast<double>(bytes) / 1024;
   size_t unit = 0;
+  // 1023.95 would be rounded to 1024.0.
   for (; size >= 1023.95 && unit + 1 < kUnits.size(); unit++)
     size /= 1024;
   return fmt::format("{:.1f} {}", size, kUnits[unit]);
@@ -195,6 +203,8 @@ namespace {
 std::optional<uint64_t> parse_integer(std::string_view text, int base) {
   uint64_t value = 0;
   auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value, base);
+  // std::from_chars() takes neither a sign nor white space before an unsigned number. Without
+  // any digits, and past 64 bits, it reports a problem.
   if (problem != std::errc() || end != text.data() + text.size())
     return std::nullopt;
   return value;
@@ -226,6 +236,8 @@ std::optional<uint64_t> parse_duration(std::string_view text) {
   static constexpr Unit kUnits[] = {{"", 1e9},   {"s", 1e9},    {"ms", 1e6}, {"us", 1e3},
                                     {"m", 60e9}, {"h", 3600e9}, {"ns", 1}};
   std::string_view name = text.substr(static_cast<size_t>(end - text.data()));
+  // No unit means seconds. The number is not negative and not huge before it is rounded, which
+  // is undefined outside of 64 bits; "nan" fails both comparisons.
   for (const Unit& unit : kUnits) {
     constexpr double kYear = 366 * 86400e9;
     double nanoseconds = number * unit.nanoseconds;
@@ -239,6 +251,7 @@ std::optional<uint64_t> parse_size(std::string_view text) {
   double number = 0;
   auto [end, problem] =
       std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
+  // Without a number `end` is the begin of the text, and the error is returned below.
   std::string_view unit = text.substr(static_cast<size_t>(end - text.data()));
   if (problem != std::errc() || number < 0)
     return std::nullopt;
@@ -250,6 +263,7 @@ std::optional<uint64_t> parse_size(std::string_view text) {
       return std::nullopt;
     factor = std::ldexp(1024.0, static_cast<int>(10 * power));
   }
+  // A little below 2^63, which std::llround() cannot return.
   constexpr double kLimit = 9.2e18;
   double size = number * factor;
   return size < kLimit ? std::optional(static_cast<uint64_t>(std::llround(size)))
@@ -304,6 +318,8 @@ Glyph first_glyph(std::string_view text) {
   utf8proc_ssize_t size =
       utf8proc_iterate(bytes, static_cast<utf8proc_ssize_t>(text.size()), &code);
   if (size <= 0)
+    // Not UTF-8, which printable text has none of: a byte is passed over, so that loops come
+    // to an end.
     return {1, 1};
   return {static_cast<size_t>(size), static_cast<size_t>(utf8proc_charwidth(code))};
 }
@@ -350,6 +366,8 @@ std::string in_ascii(std::string_view text) {
   while (!text.empty()) {
     Glyph next = first_glyph(text);
     bool is_ascii = static_cast<uint8_t>(text[0]) < 0x80;
+    // A wide character becomes as many letters as it has columns, and one that combines none:
+    // lines of a table stay aligned.
     size_t columns = is_ascii ? 1 : next.width;
     result.append(columns, ascii_of(text.substr(0, next.size)));
     text.remove_prefix(next.size);
@@ -366,6 +384,8 @@ std::string cut_in_middle(std::string_view text, size_t width) {
   size_t head = head_size(text, (width - 1) / 3);
   // The rest begins so far behind that it fits.
   size_t left_out = whole - (width - 1 - display_width(text.substr(0, head)));
+  // A wide character at the cut may leave a column too many: the loop below takes characters
+  // away until the end fits into what the beginning and "…" leave.
   size_t tail = head_size(text, left_out);
   while (tail < text.size() && display_width(text.substr(tail)) > width - 1 - (width - 1) / 3)
     tail += first_glyph(text.substr(tail)).size;
@@ -389,6 +409,8 @@ std::string wrapped(std::string_view line, size_t width, size_t indent) {
     std::string_view word = line.substr(0, end);
     line.remove_prefix(end);
     size_t word_width = display_width(word);
+    // The first word of a line is never broken before, however long it is: there would be no
+    // end of lines.
     if (!is_first && used + word_width > width && used > indent) {
       text += '\n' + std::string(indent, ' ');
       word.remove_prefix(begin);
@@ -419,6 +441,8 @@ namespace {
 
 // The part of a function's name that says what it is, as much as fits; the least may not.
 std::string_view shorter_name(std::string_view name, size_t width) {
+  // Each step takes away what says least, and only while the name is too long: first the
+  // directories, then the arguments, then the package.
   constexpr std::string_view kBrackets = "[<( ";
   auto fits = [&] { return display_width(name) <= width; };
   if (fits() || name.starts_with('['))
@@ -458,6 +482,8 @@ std::string cut_path(std::string_view path, size_t width) {
     size_t slash = path.find('/', 1);
     if (slash == path.npos)
       break;
+    // An absolute path loses its first directory, then its leading slash, so that the rest
+    // does not look like another absolute path.
     path.remove_prefix(slash + (path[0] == '/' ? 0 : 1));
     if (path[0] == '/')
       path.remove_prefix(1);
@@ -467,6 +493,8 @@ std::string cut_path(std::string_view path, size_t width) {
 
 namespace {
 
+// True for letters, digits and the signs of paths, addresses and options, which need no
+// quotes.
 bool is_for_shell(char c) {
   constexpr std::string_view kSafe = "%+,-./:=@_";
   return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
@@ -478,6 +506,9 @@ bool is_for_shell(char c) {
 std::string shell_quoted(std::string_view text) {
   if (!text.empty() && std::ranges::all_of(text, is_for_shell))
     return std::string(text);
+  // In '...' a shell takes all as it is, so that a quote has to end it, stand for itself and
+  // begin it again. In $'...' a backslash escapes; printable() writes bytes that need it as
+  // \xNN, which such a quotation takes for the byte.
   bool is_shown = is_printable(text);
   std::string result = is_shown ? "'" : "$'";
   for (char c : text) {

@@ -18,6 +18,8 @@ namespace gosym {
 
 namespace {
 
+// In the order in which help lists them, with the columns of Format: name, events, is_binary,
+// has_views, is_for_people, is_for_tools, is_whole, is_request, next_command, write.
 constexpr Format kFormats[] = {
     {"text", EventsWritten::kEach, false, true, true, false, false, false, "",
      [](const Profile& p, const ViewOptions& o, const Write& w) { w(make_text(p, o)); }},
@@ -78,6 +80,7 @@ Readers readers_of(std::string_view format, const Profile& profile) {
   bool has_kernel = std::ranges::any_of(
       profile.locations, [&](const Location& location) { return profile.is_kernel(location); });
   const Format* of = find_format(format);
+  // The other formats have names and lines, or write 0 for addresses of the kernel.
   bool has_addresses = format == "pprof" || (of && of->is_request);
   return has_addresses && has_kernel ? Readers::kOwner : Readers::kUmask;
 }
@@ -88,6 +91,7 @@ void write_events(const Profile& profile, const Format& format, const ViewOption
   if (count == 1 || format.events == EventsWritten::kTogether)
     return format.write(profile, view, write);
   for (uint32_t event = 0; event < count; event++) {
+    // Forms that are written once for each event are texts, with an empty line between them.
     if (event > 0)
       write("\n");
     format.write(of_event(profile, event), view, write);

@@ -11,6 +11,9 @@
 
 #include "base/text.h"
 
+// RapidJSON writes the structure, the commas and the numbers. Text is written here: the
+// library would check and copy it byte by byte, and lets characters pass that a terminal must
+// not get.
 namespace gosym {
 
 namespace {
@@ -40,6 +43,7 @@ std::string escape(uint32_t code_point) {
 // With its quotes.
 std::string quoted(std::string_view text) {
   std::string valid = valid_utf8(text);
+  // One character at a time: few texts come here at all (State::write()).
   std::string result = "\"";
   for (std::string_view rest = valid; !rest.empty();) {
     std::string_view character = first_character(rest);
@@ -68,6 +72,8 @@ struct JsonWriter::State : rapidjson::Writer<rapidjson::StringBuffer> {
       RawValue(json.data(), json.size(), rapidjson::kStringType);
       return;
     }
+    // Prefix() writes the comma or colon before the value, and keeps the library's count of
+    // members.
     Prefix(rapidjson::kStringType);
     char* place = buffer.Push(text.size() + 2);
     *place = '"';
@@ -120,6 +126,7 @@ void JsonWriter::null() {
 
 void JsonWriter::clear() {
   state_->buffer.Clear();
+  // A writer that has written a whole value refuses another until it is reset.
   state_->Reset(state_->buffer);
 }
 
@@ -130,6 +137,7 @@ std::string_view JsonWriter::text() const {
 bool JsonWriter::flush(const Write& write, size_t least) {
   bool is_read = true;
   if (text().size() > least) {
+    // Only the text goes: the writer still knows which objects and arrays are open.
     is_read = write(text());
     state_->buffer.Clear();
   }
@@ -173,6 +181,7 @@ std::string Record::lines(size_t indent) const {
 
 void Record::write_members(JsonWriter& json) const {
   for (const Entry& entry : entries_) {
+    // Lines are for people alone, and are passed over.
     if (entry.kind == Kind::kEnd)
       json.end_object();
     if (entry.kind == Kind::kMember || entry.kind == Kind::kBegin)

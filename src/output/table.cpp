@@ -24,6 +24,7 @@ bool is_name(Table::Kind kind) {
   return kind == Table::Kind::kName || kind == Table::Kind::kFunction;
 }
 
+// Numbers and short texts come here with the width that they have, and stay whole.
 std::string cut(std::string_view text, Table::Kind kind, size_t width) {
   if (kind == Table::Kind::kFunction)
     return cut_function(text, width);
@@ -49,6 +50,7 @@ void fit(const Table& table, size_t screen_width, std::vector<size_t>& widths) {
   for (size_t i = 0; i < widths.size(); i++) {
     Table::Kind kind = table.columns[i].kind;
     used += i == 0 ? 0 : kSeparator.size();
+    // Three sums: columns of names, columns of paths, and all that is never cut.
     (is_name(kind) ? names : kind == Table::Kind::kPath ? paths : used) += widths[i];
   }
   size_t room = screen_width > used ? screen_width - used : 0;
@@ -67,6 +69,8 @@ void fit(const Table& table, size_t screen_width, std::vector<size_t>& widths) {
 }
 
 std::vector<size_t> widths_of(const Table& table, const Screen& screen) {
+  // Into a pipe or file nothing is cut: a name that is too long just moves the rest of its
+  // row.
   std::vector<size_t> widths = natural_widths(table);
   if (screen.has_width())
     fit(table, screen.width, widths);
@@ -95,6 +99,8 @@ std::string quoted_for_csv(std::string_view text, Table::Kind kind) {
 std::string quoted_for_markdown(std::string_view text, Table::Kind kind) {
   std::string quoted;
   for (char c : text)
+    // "|" would end the cell even within backquotes, and a backquote the quotation: it becomes
+    // an apostrophe.
     quoted += c == '|' ? std::string("\\|") : std::string(1, c == '`' ? '\'' : c);
   return kind == Table::Kind::kNumber || text.empty() ? quoted : '`' + quoted + '`';
 }
@@ -106,10 +112,13 @@ std::string text_of(const Table& table, const Screen& screen) {
   std::string text;
   auto append_row = [&](const Table::Row& row) {
     std::string line;
+    // Spaces behind a cell are written only before the next one, so that no line ends in
+    // spaces. Those before a number are written at once, which aligns it at the right.
     size_t padding = 0;
     for (size_t i = 0; i < row.size(); i++) {
       Table::Kind kind = table.columns[i].kind;
       std::string cell = screen.has_width() ? cut(row[i].text, kind, widths[i]) : row[i].text;
+      // A name beyond kMaxNameWidth takes no padding.
       size_t width = std::min(display_width(cell), widths[i]);
       line.append(padding, ' ');
       line += i == 0 ? "" : kSeparator;
@@ -185,6 +194,7 @@ std::string_view code_of(Style style) {
 }  // namespace
 
 std::string_view bar_of(double share) {
+  // Any share above nothing has the lowest bar, which is why it is rounded up.
   constexpr std::string_view kBars[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
   return kBars[static_cast<size_t>(std::ceil(8 * std::clamp(share, 0.0, 1.0)))];
 }
