@@ -12,6 +12,9 @@
 #include "output/text.h"
 #include "output/tree.h"
 
+// A Difference has rates and verdicts; here they become words and columns. Text and Markdown
+// have a header of notes above a table, pages the notes alone with the rows that changed, JSON
+// all numbers. All forms but JSON word the verdict of a row by verdict_text().
 namespace gosym {
 
 namespace {
@@ -49,6 +52,7 @@ std::string percent_text(double share) {
 // Above that a percentage is harder to read than a factor.
 std::string relative_text(const DifferenceRow& row) {
   constexpr double kTimesFrom = 10;
+  // Without a rate on one side there is no ratio; the columns of both sides show it.
   if (row.before.value <= 0 || row.after.value <= 0)
     return {};
   if (row.relative() >= kTimesFrom)
@@ -120,11 +124,13 @@ Table::Row table_row(const DifferenceRow& row, const RateUnit& unit,
   std::string note = row.note.empty() ? "" : fmt::format(" ({})", row.note);
   std::string name = fmt::format("{}{}{}", branches, row.name, note);
   double interval = half_interval(row, difference.options.confidence);
+  // The change and its verdict are coloured alike, and the name is faint if the code has none.
   Style style = style_of_verdict(row);
   Table::Row cells = {{rate(row.before.value)},
                       {rate(row.after.value)},
                       {fmt::format("{:+.{}f}", row.change.value / unit.size, digits), style}};
   if (shows_intervals(difference))
+    // Without a verdict nothing is known of the variance: "?" instead of an interval of 0.
     cells.push_back({row.verdict == Verdict::kUntold ? "?" : rate(interval)});
   cells.push_back({verdict_text(row, difference), style});
   cells.push_back({std::move(name), row.is_named ? Style::kPlain : Style::kFaint});
@@ -168,6 +174,7 @@ Table tree_table(const Difference& difference, const Screen& screen) {
   RateUnit unit = unit_of(difference);
   Table table = titled_table(difference);
   for_each_line(*changed.tree, [&](uint32_t node, const std::string& branches) {
+    // Rows of the difference are those of the tree's nodes but for the root, which is node 0.
     constexpr size_t kForBranches = 4;  // a quarter of the line
     table.rows.push_back(table_row(changed.rows[node - 1], unit, difference,
                                    cut_branches(branches, screen.width / kForBranches)));
@@ -228,6 +235,8 @@ void add_method(const Difference& difference, std::vector<Note>& notes) {
                                                      : "by itself";
   std::string compared =
       fmt::format("{} {}, {}", to_string(options.by), of_what, per_text(options));
+  // Three cases: sampled amounts with a variance, exact counts, and one file a side, which has
+  // no variance to compare a change with.
   bool is_of_chance = has_verdicts(difference) && !options.is_exact;
   if (is_of_chance)
     compared += fmt::format("; +-: {:.4g} % interval of a row, by how {} and {} vary", percent,
@@ -253,6 +262,7 @@ std::string whole_text(const Difference& difference) {
     return fmt::format("{:+.{}f}{}: {}", whole.change.value / unit.size,
                        is_whole_numbers(difference) ? 0 : 2, unit.name,
                        verdict_text(whole, difference));
+  // Without degrees of freedom nothing tells the variance, and there is no interval.
   double interval = half_interval(whole, difference.options.confidence) / unit.size;
   return fmt::format("{:.2f} {} before, {:.2f} after, {:+.2f} +- {}: {}",
                      whole.before.value / unit.size, unit.name, whole.after.value / unit.size,
@@ -345,6 +355,8 @@ void write_row(JsonWriter& json, const DifferenceRow& row, double confidence,
 
 // Rows of a tree have the number of the row that calls them.
 void write_rows(JsonWriter& json, const Difference& difference) {
+  // Row i is node i + 1, so that parents are one less, too, and children of the root have
+  // none.
   std::vector<uint32_t> parents;
   if (difference.tree)
     parents = parents_of(*difference.tree);

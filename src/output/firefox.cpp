@@ -14,6 +14,10 @@
 #include "output/thread_samples.h"
 #include "view/frame_keys.h"
 
+// The file is written front to back: what is about the profile as a whole first (meta, libs),
+// then thread after thread. Only while the samples of a thread are written does it turn out
+// which stacks, frames and functions it needs; its tables come after them, in a FirefoxThread
+// that lives as long as the thread is written.
 namespace gosym {
 
 namespace {
@@ -73,6 +77,8 @@ public:
 
   // The row of a stack; kNoValue of an empty one.
   int32_t stack(StackId id) {
+    // Each frame is a child of the one that calls it: stacks that begin alike share these
+    // rows.
     int32_t prefix = kNoValue;
     std::span<const LocationId> locations = profile_.stack(id);
     // The viewer's stacks are a tree by prefix, from the root: the outermost frame comes first.
@@ -98,6 +104,8 @@ private:
     // Category 0 is "Other"; those of the profile follow.
     return {.function = static_cast<uint32_t>(to_index(keys[inner])),
             .line = inner < frames.size() ? frames[inner].line : 0,
+            // The last key of a location is the function whose code it is, all before it were
+            // inlined.
             .depth = static_cast<uint32_t>(keys.size() - 1 - inner),
             .image = profile_.mappings[to_index(location.mapping)].image,
             .category = inner < kinds.size() ? row_number_of(to_index(kinds[inner])) + 1
@@ -119,6 +127,7 @@ private:
   }
 
   int32_t frame_row(const FrameOfThread& frame) {
+    // A frame that is new has the number of rows as its own.
     uint32_t row = frames_.number(std::array{frame.function, frame.line, frame.depth});
     if (row == frame_functions_.size()) {
       frame_functions_.push_back(function_row(frame));
@@ -137,6 +146,7 @@ private:
     const ViewKey& key = functions_[KeyId{frame.function}];
     function_names_.push_back(text(key.text));
     function_resources_.push_back(resource_row(frame.image));
+    // Code without a name is a function to the viewer, of which nothing but the text is known.
     bool has_place = key.function != ViewKey::kNoFunction;
     const Function* function =
         has_place ? &profile_.functions[to_index(key.function)] : nullptr;
@@ -191,11 +201,13 @@ void write_integers(JsonWriter& json, std::string_view name, const IntColumn& co
   json.end_array();
 }
 
+// Writes a column that the format demands and that says the same of each row.
 void write_same(JsonWriter& json, std::string_view name, size_t length, int32_t value) {
   write_integers(json, name, IntColumn(length, value));
 }
 
 void FirefoxThread::write(JsonWriter& json) const {
+  // Ends a table: its last member is the number of its rows.
   auto length = [&json](const IntColumn& column) {
     json.field("length", static_cast<uint64_t>(column.size()));
     json.end_object();
@@ -213,6 +225,7 @@ void FirefoxThread::write(JsonWriter& json) const {
   length(stack_frames_);
 
   table("frameTable");
+  // -1: no address.
   write_same(json, "address", frame_functions_.size(), -1);
   write_integers(json, "inlineDepth", frame_depths_);
   write_integers(json, "category", frame_categories_);
@@ -246,6 +259,7 @@ void FirefoxThread::write(JsonWriter& json) const {
   write_same(json, "type", resources_.size(), kLibrary);
   length(resources_);
 
+  // Symbols of binaries, to which no frame refers; the format demands the table.
   table("nativeSymbols");
   for (const char* column : {"libIndex", "address", "name", "functionSize"})
     write_integers(json, column, {});
@@ -296,6 +310,7 @@ private:
     json_.begin_object();
     json_.field("version", kGeckoVersion);
     json_.field("preprocessedProfileVersion", kProcessedVersion);
+    // The sampling interval in milliseconds; 1 for events that measure no time.
     bool is_time = measures_time(info.events.front());
     json_.field("interval", is_time ? firefox_ms(profile_.period()) : 1.0);
     json_.field("startTime", firefox_ms(profile_.start_realtime_ns));
@@ -398,6 +413,7 @@ private:
     json_.field("name", track_name(profile_, thread));
     json_.field("processName", thread.process);
     json_.field("isMainThread", thread.pid == thread.tid);
+    // The format has the process as a text, and the thread as a number.
     json_.field("pid", fmt::format("{}", thread.pid));
     json_.field("tid", thread.tid);
     // The samples fill the tables, and so come before them.
@@ -451,6 +467,8 @@ private:
       json_.end_object();
     }
     json_.end_array();
+    // Without markers the text must not get into the thread's stringArray, which nothing would
+    // use.
     write_same(json_, "name", count, count == 0 ? 0 : tables.text("lost"));
     for (auto [name, member] :
          {std::pair{"startTime", &Loss::begin}, std::pair{"endTime", &Loss::end}}) {

@@ -103,6 +103,7 @@ public:
     write_table(out, otlp_field::kMapping, mappings_);
     write_table(out, otlp_field::kLocation, locations_);
     write_table(out, otlp_field::kFunction, functions_);
+    // Links to spans of a trace are not written: their table has nothing but its entry 0.
     out.add_message(otlp_field::kLink, std::string());
     for (size_t i = 0; i < strings_.size(); i++)
       out.add_string(otlp_field::kString, strings_[StringId(i)].data(),
@@ -115,6 +116,7 @@ private:
   using Table = std::vector<std::string>;  // of messages
   using Numbers = std::map<std::string, uint32_t>;
 
+  // The nested message is complete only when its writer is gone: hence the block.
   uint32_t attribute(std::string_view key, auto&& write_value) {
     std::string message;
     protozero::pbf_writer out(message);
@@ -131,6 +133,7 @@ private:
     return static_cast<uint32_t>(table.size() - 1);
   }
 
+  // Compares messages by their bytes, which are equal where all fields are.
   static uint32_t intern(std::string message, Numbers& numbers, Table& table) {
     auto [known, is_new] = numbers.try_emplace(message, 0);
     if (is_new)
@@ -157,6 +160,8 @@ public:
   std::string write() && {
     add_mappings();
     add_functions();
+    // Mappings and functions are added whole; stacks and locations when the first sample asks
+    // for them.
     stacks_.assign(profile_.stack_count(), 0);
     locations_.assign(profile_.locations.size(), 0);
 
@@ -185,6 +190,7 @@ private:
 
   void add_mappings() {
     mappings_.assign(profile_.mappings.size(), 0);
+    // Mapping 0 of a profile is none, and so is entry 0 of the table.
     for (size_t i = 1; i < profile_.mappings.size(); i++) {
       const Mapping& mapping = profile_.mappings[i];
       const RecordedImage& file = profile_.image_of(MappingId(static_cast<uint32_t>(i))).file;
@@ -259,6 +265,7 @@ private:
 
   uint32_t stack(StackId id) {
     uint32_t& number = stacks_[to_index(id)];
+    // A stack without frames is entry 0, which is empty as well.
     if (number != 0 || profile_.stack(id).empty())
       return number;
     std::vector<uint32_t> locations;
@@ -291,6 +298,8 @@ private:
     add_text("thread.state", owner.state);
     for (const ProfileLabel& label : profile_.label_sets[owner.label_set])
       add(profile_.strings[label.key], profile_.strings[label.value]);
+    // Samples of one owner share a list, and its number stands for all attributes in
+    // SampleKey.
     return lists_.intern(list);
   }
 
@@ -308,6 +317,7 @@ private:
     auto [place, is_new] = samples.places.try_emplace(key, samples.sums.size());
     if (is_new)
       samples.sums.emplace_back(key, 0);
+    // In ticks, as the period is told beside them, or else in nanoseconds or events.
     samples.sums[place->second].second +=
         profile_.amount(sample) *
         (counts_ticks(owner.event) ? 1 : profile_.period(owner.event));
@@ -325,6 +335,7 @@ private:
 
   void write_resource(protozero::pbf_writer& data, const Service& service,
                       const std::vector<size_t>& numbers) {
+    // The format has one type of values a profile: each event of the service has its own.
     std::vector<Samples> by_event(profile_.info.events.size());
     for (size_t number : numbers)
       add_sample(profile_.samples[number], by_event);
@@ -383,6 +394,8 @@ private:
       std::span<const uint32_t> attributes = lists_[key.attributes];
       sample.add_packed_int32(otlp_field::kSampleAttributes, attributes.begin(),
                               attributes.end());
+      // A single value, without a time: it is the sum of all samples of this stack and these
+      // attributes.
       auto signed_value = static_cast<int64_t>(std::min<uint64_t>(value, INT64_MAX));
       sample.add_packed_int64(otlp_field::kValues, &signed_value, &signed_value + 1);
     }

@@ -12,6 +12,8 @@
 #include "base/exit_status.h"
 #include "base/file_tree.h"
 
+// A new file is written under a temporary name beside its own, and renamed when it is whole.
+// Devices, pipes and links are written in place.
 namespace gosym {
 
 namespace {
@@ -45,11 +47,14 @@ Error write_error(const std::string& path, int cause) {
 
 Result<OutputFile> OutputFile::open(const std::string& path, Readers readers) {
   if (path == "-")
+    // A copy of the descriptor: closing the file must not close standard output.
     return OutputFile(path, "", UniqueFd(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0)));
   auto is_in_place = must_write_in_place(path);
   if (!is_in_place)
     return std::move(is_in_place).error();
   std::string temporary = *is_in_place ? "" : fmt::format("{}.{}.tmp", path, getpid());
+  // O_EXCL refuses a temporary name that is taken, and follows no link that somebody has put
+  // there.
   int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (*is_in_place ? O_TRUNC : O_EXCL);
   UniqueFd fd(
       ::open(*is_in_place ? path.c_str() : temporary.c_str(), flags, mode_for(readers)));
@@ -85,6 +90,7 @@ Result<> OutputFile::finish() {
   flush();
   if (cause_ == EPIPE)
     return Ok{};
+  // NFS and quotas may report only here that the data could not be stored.
   if (cause_ == 0 && close(fd_.release()) != 0)
     cause_ = errno;
   if (cause_ == 0 && !temporary_.empty() && rename(temporary_.c_str(), path_.c_str()) != 0)

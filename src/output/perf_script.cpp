@@ -15,6 +15,7 @@ namespace gosym {
 
 namespace {
 
+// Readers take a space for the end of the name of a file, or of an event.
 std::string without_spaces(std::string_view name) {
   std::string result;
   for (char c : printable(name))
@@ -47,6 +48,8 @@ private:
   bool write_sample(const SampleCount& sample) {
     uint64_t value = value_of(profile_, sample);
     for (uint64_t left = std::max<uint64_t>(sample.count, 1); left > 0; left--) {
+      // Each sample gets an equal share of what is left, so that the shares add up to the
+      // value, whatever the rounding.
       write_head(sample, value / left);
       value -= value / left;
       for (LocationId id : profile_.stack(sample.stack))
@@ -63,6 +66,7 @@ private:
 
   void write_head(const SampleCount& sample, uint64_t value) {
     const Owner& owner = profile_.owner(sample);
+    // The name of a thread may have spaces: readers look for the "pid/tid" behind it.
     std::string name = printable(profile_.strings[owner.comm]);
     uint64_t microseconds = time_of(profile_, sample) / 1000;
     fmt::format_to(std::back_inserter(text_), "{} {}/{} {}.{:06}: {} {}:\n",
@@ -78,6 +82,8 @@ private:
                            : to_integer(location.address);
     std::span<const KeyId> keys = keys_.of(id);
     for (size_t i = 0; i < keys.size(); i++) {
+      // Inlined calls share the address with the function that they are inlined into, which is
+      // the last.
       bool is_inlined = i + 1 < keys.size();
       fmt::format_to(
           std::back_inserter(text_), "\t{:16x} {} ({})\n", address, keys_[keys[i]].text,

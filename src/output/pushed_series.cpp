@@ -36,6 +36,8 @@ std::string pprof_of(const Profile& profile, const std::vector<size_t>& numbers)
   for (size_t number : numbers)
     samples.push_back(profile.samples[number]);
   std::string data;
+  // The whole profile is in memory: a field of protobuf has its length first, and base64()
+  // takes all bytes at once.
   write_pprof_of(profile, samples, [&](std::string_view part) {
     data += part;
     return true;
@@ -52,6 +54,8 @@ std::string base64(std::string_view bytes) {
   for (size_t i = 0; i < bytes.size(); i += 3) {
     std::string_view part = bytes.substr(i, 3);
     uint32_t bits = 0;
+    // Three bytes are 24 bits, most significant first, and 4 digits of 6 bits. The last part
+    // may have one or two bytes: bits that are missing are 0, digits without any bit are '='.
     for (size_t k = 0; k < 3; k++)
       bits = bits << 8 | (k < part.size() ? static_cast<unsigned char>(part[k]) : 0);
     for (size_t k = 0; k < 4; k++)
@@ -81,6 +85,8 @@ void write_pyroscope(const Profile& profile, const Write& write) {
   for (const auto& [service, numbers] : samples_by_service(profile)) {
     std::string data;
     {
+      // The writers end in the reverse order of their declaration, inner messages first; only
+      // then is `data` whole.
       protozero::pbf_writer request(data);
       protozero::pbf_writer series(request, pyroscope_field::kSeries);
       for (const auto& [name, value] : labels_of_service(service)) {
@@ -120,6 +126,7 @@ void write_parca(const Profile& profile, const Write& write) {
     json.key("samples");
     json.begin_array();
     json.begin_object();
+    // JSON has no bytes: the mapping of protobuf to JSON gives them as base64.
     json.field("rawProfile", base64(pprof_of(profile, numbers)));
     json.end_object();
     json.end_array();

@@ -10,6 +10,8 @@
 #include "view/frame_keys.h"
 #include "view/totals.h"
 
+// The document is made in one pass from front to back, each member by the function of its name,
+// and is whole in memory: what a report shows is small beside the samples.
 namespace gosym {
 
 namespace {
@@ -38,6 +40,8 @@ public:
   }
 
 private:
+  // Amounts are numbers of ticks or of samples, each worth a period; those of weighted events
+  // are in the unit already, and have a period of 1.
   uint64_t value(uint64_t amount) const { return amount * profile_.period(); }
 
   void write_recording() {
@@ -116,6 +120,7 @@ private:
     json_.field("skipped_ticks", stats.sum_of(&CpuCounts::skipped));
     json_.field("throttled_ns", stats.sum_of(&CpuCounts::throttled_ns));
     json_.field("charged_ns", stats.charged_ns);
+    // Samples whose stack is not whole, or was mended.
     json_.field("truncated_samples", profile_.unwound.cut);
     json_.field("unknown_end_samples", profile_.unwound.unknown);
     json_.field("deep_samples", profile_.unwound.deep);
@@ -127,6 +132,8 @@ private:
     json_.field("name", key.text);
     json_.field("module", profile_.images[key.image].file.path);
     if (function != ViewKey::kNoFunction) {
+      // In the table of functions this is that of the hottest line, whose file may be another
+      // than the key's.
       const Function& of = profile_.functions[to_index(function)];
       json_.field("file", profile_.strings[of.file]);
       json_.field("package", profile_.strings[of.package]);
@@ -145,6 +152,7 @@ private:
   // The lines of all functions, by function: the name, and the file that was mapped.
   using LinesOf = std::vector<std::pair<std::pair<StringId, uint32_t>, Total>>;
   LinesOf find_lines(const FrameKeys& keys) const {
+    // One table for all functions: a pass for each would be quadratic in large programs.
     LinesOf lines;
     for (const Total& total : frame_totals(profile_, profile_.samples, keys)) {
       const ViewKey& key = keys[total.key];
@@ -163,6 +171,7 @@ private:
   void write_lines(const LinesOf& lines, const ViewKey& key) {
     json_.key("lines");
     json_.begin_array();
+    // The lines of one function stand together.
     auto line = std::ranges::lower_bound(lines, function_of(key), {},
                                          [](const auto& one) { return one.first; });
     for (size_t count = 0;

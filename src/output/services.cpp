@@ -40,6 +40,7 @@ std::string profile_id(const Profile& profile, const Service& service, std::stri
   std::string of =
       fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}", service.host, service.name, service.container,
                   service.pod, profile.start_realtime_ns, profile.duration_ns, what);
+  // In canonical form, which is the same on machines of either byte order.
   XXH128_canonical_t id;
   XXH128_canonicalFromHash(&id, XXH3_128bits(of.data(), of.size()));
   return {reinterpret_cast<const char*>(id.digest), sizeof(id.digest)};

@@ -11,6 +11,8 @@ namespace gosym {
 
 namespace {
 
+// Frames are shared by all threads, and come before them: each function is a frame, with the
+// number of its key.
 class SpeedscopeWriter {
 public:
   SpeedscopeWriter(const Profile& profile, const Write& write)
@@ -50,6 +52,7 @@ private:
     json_.end_object();
   }
 
+  // Both are optional in the format: what is not known is left out.
   void write_place(const Function& function) {
     if (function.file != StringId{})
       json_.field("file", profile_.strings[function.file]);
@@ -87,6 +90,8 @@ private:
   void write_stack(std::span<const LocationId> stack) {
     json_.begin_array();
     for (size_t i = stack.size(); i-- > 0;) {
+      // Both loops go backwards: locations and the frames inlined at one are innermost first,
+      // the file wants the outermost.
       std::span<const KeyId> keys = keys_.of(stack[i]);
       for (size_t inner = keys.size(); inner-- > 0;)
         json_.value(static_cast<uint32_t>(to_index(keys[inner])));

@@ -11,6 +11,9 @@
 #include "view/call_tree.h"
 #include "view/category.h"
 
+// The tree is laid out first, so that the number of rows, and with it the height, is known;
+// then lines of text, the boxes, the legend and notes are written. Boxes hold their node's
+// number, x and width; the row follows from the depth.
 namespace gosym {
 
 namespace {
@@ -63,6 +66,7 @@ enum class BoxKind : uint8_t { kProgram, kRuntime, kWork, kKernel, kUnnamed };
 std::string colour_of(BoxKind kind, size_t shade) {
   const Palette& palette = kPalettes[static_cast<size_t>(kind)];
   constexpr size_t kShades = 4;
+  // The hue tells the kind; the lightness, in four steps, only tells neighbours apart.
   return fmt::format("hsl({},{}%,{}%)", palette.hue, palette.saturation,
                      66 + 4 * (shade % kShades));
 }
@@ -139,6 +143,8 @@ private:
         i += node.size;
         continue;
       }
+      // Deeper entries are those of another parent's children: they go, and are set anew
+      // below.
       next_x.resize(node.depth + 2, kMargin);
       double x = next_x[node.depth];
       next_x[node.depth] = x + width;
@@ -157,6 +163,8 @@ private:
       return BoxKind::kUnnamed;
     const Function& function = profile_.functions[to_index(key.function)];
     std::string_view package = profile_.strings[function.package];
+    // Helpers such as the copying of memory (kOther) are drawn like the runtime: they tell
+    // nothing of the program's work.
     Category category = category_of(profile_.strings[function.name], package,
                                     profile_.images[key.image].file.path, key.is_kernel);
     if (package == "runtime" || category.kind == Category::Kind::kOther)
@@ -174,6 +182,7 @@ private:
     const CallNode& node = tree_.nodes[box.node];
     bool is_root = box.node == 0;
     std::string name = is_root ? "all" : tree_.key_of(node).text;
+    // The root, of depth 0, has the lowest row.
     double y = top_ + kRowHeight * (rows_ - 1 - node.depth);
     std::string colour =
         is_root ? "#ddd" : colour_of(kind_of(tree_.key_of(node)), shade_of(name));
@@ -194,6 +203,7 @@ private:
   }
 
   void write_lines(const std::vector<std::string>& lines, double y) {
+    // Text in a picture does not wrap: a line that is too long would leave it.
     constexpr auto kRoom = static_cast<size_t>((kPictureWidth - 2 * kMargin) / kCharacterWidth);
     for (const std::string& line : lines) {
       svg_ += fmt::format("<text x=\"{:.0f}\" y=\"{:.0f}\" xml:space=\"preserve\">{}</text>\n",

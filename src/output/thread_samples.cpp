@@ -24,6 +24,8 @@ struct NamesOfThread {
 }  // namespace
 
 std::vector<ThreadSamples> samples_by_thread(const Profile& profile) {
+  // A number of a thread may stand for another one in another recording, so the recording is
+  // part of the key.
   using Key = std::tuple<uint32_t, uint32_t, uint32_t, uint32_t>;
   std::map<Key, std::pair<ThreadSamples, NamesOfThread>> threads;
   for (const SampleCount& sample : profile.samples) {
@@ -42,10 +44,12 @@ std::vector<ThreadSamples> samples_by_thread(const Profile& profile) {
     auto [name, process] = names.most();
     thread.name = printable(profile.strings[name]);
     thread.process = printable(profile.strings[process]);
+    // Samples of one step of time stay in the order that the profile has.
     std::ranges::stable_sort(thread.samples, {}, &SampleCount::step);
     result.push_back(std::move(thread));
   }
   std::ranges::stable_sort(result, [](const ThreadSamples& a, const ThreadSamples& b) {
+    // By event first; the amounts are swapped, so that the largest comes first.
     return std::tuple(a.event, b.amount) < std::tuple(b.event, a.amount);
   });
   return result;

@@ -27,6 +27,8 @@ std::string cut_chain(std::string_view chain, size_t width) {
   constexpr std::string_view kThen = " > ";
   constexpr std::string_view kLeftOut = " > … > ";
   constexpr size_t kLeastEnd = 12;
+  // A chain that fits, a single name, and a screen without room for two ends: each is treated
+  // like any name.
   size_t first_end = chain.find(kThen);
   size_t room = width - std::min(width, display_width(kLeftOut));
   if (display_width(chain) <= width || first_end == chain.npos || room < 2 * kLeastEnd)
@@ -34,6 +36,7 @@ std::string cut_chain(std::string_view chain, size_t width) {
   std::string_view first = chain.substr(0, first_end);
   std::string_view last = chain.substr(chain.rfind(kThen) + kThen.size());
   size_t for_first = std::max(kLeastEnd, room - std::min(room, display_width(last)));
+  // The outer end may be shorter than its room: the inner one gets what that leaves.
   std::string start = cut_name(first, for_first);
   return start + std::string(kLeftOut) + cut_name(last, room - display_width(start));
 }
@@ -56,6 +59,8 @@ public:
   }
 
 private:
+  // Numbers have a fixed width and are never cut, branches give way before the name does, and
+  // the name gets the rest of the line.
   void append_line(uint32_t of, std::string branches) {
     const CallNode& node = tree_.nodes[of];
     const ViewKey& key = tree_.key_of(node);
@@ -95,6 +100,8 @@ Style style_of(const ViewKey& key) {
 
 std::string cut_branches(std::string_view branches, size_t width) {
   while (display_width(branches) > width) {
+    // Characters that draw lines have three bytes in UTF-8: continuation bytes go with the
+    // first one.
     size_t next = 1;
     while (next < branches.size() && (static_cast<uint8_t>(branches[next]) & 0xc0) == 0x80)
       next++;
@@ -116,6 +123,7 @@ void for_each_line(
   // The first one comes on top.
   auto push_children = [&](uint32_t node, const std::string& branches) {
     std::vector<uint32_t> children = children_of(tree, node);
+    // An only child needs no line of its own: it stands right below its parent.
     if (children.size() == 1)
       pending.push_back({children[0], branches, branches});
     for (size_t i = children.size(); i-- > 0 && children.size() > 1;) {
