@@ -16,6 +16,10 @@
 #include "view/frame_keys.h"
 #include "view/totals.h"
 
+// Each form of a report is made in two steps. A *_document() function decides what is shown,
+// text for a terminal, a message, or all of it for programs: rows of a table, a tree, notes
+// (document.h). A make_*() function then writes that. The table is one of lines, each with a
+// name and amounts; with several dimensions, rows lie within each other (append_nested()).
 namespace gosym {
 
 namespace {
@@ -60,6 +64,8 @@ void sort_lines(std::vector<Line>& lines, SortBy sort) {
     if (sort == SortBy::kName)
       return a.name < b.name;
     if (sort == SortBy::kTotal)
+      // The amounts are swapped, so that the largest comes first. Equal ones keep the order of
+      // the totals.
       return std::tuple(b.total, b.self) < std::tuple(a.total, a.self);
     return std::tuple(b.self, b.total) < std::tuple(a.self, a.total);
   });
@@ -98,6 +104,7 @@ std::vector<Line> lines_of_samples(const Profile& profile, const SampleKeys& key
     line.total += amount;
     line.samples += profile.samples[sample].count;
   }
+  // Keys are those of all samples, of which this row may have few.
   std::erase_if(lines, [](const Line& line) { return line.total == 0; });
   return lines;
 }
@@ -186,9 +193,11 @@ Table empty_table(const Amounts& amounts, const std::vector<std::string>& name_t
   table.columns = {
       {"self %"}, {title_of("self", amounts)}, {"total %"}, {title_of("total", amounts)}};
   if (has_counts)
+    // Behind both columns of the row's own amounts, of which it is the number.
     table.columns.insert(table.columns.begin() + kCountColumn, {std::string(kCountTitle)});
   for (const std::string& title : name_titles)
     table.columns.push_back(
+        // Titles of several dimensions are joined: the last one tells the kind of the names.
         {title, title.ends_with("function") ? Table::Kind::kFunction : Table::Kind::kName});
   table.columns.insert(table.columns.end(), beside.begin(), beside.end());
   if (has_places)
@@ -270,6 +279,8 @@ void append_row_within(const Nesting& nesting, const Line& line,
 class FrameRows {
 public:
   FrameRows(const Nesting& nesting, const std::vector<uint32_t>& samples) : nesting_(nesting) {
+    // Totals are made for these samples alone; keys, and so `frames`, are those of the whole
+    // profile.
     std::vector<SampleCount> some = these_samples(nesting.profile, samples);
     totals_ = nested_totals(nesting.profile, some, nesting.frames);
     within_.resize(totals_.size() + 1);
@@ -347,6 +358,8 @@ size_t append_nested(const Nesting& nesting, const std::vector<uint32_t>& sample
   }
 
   const SampleKeys& keys = nesting.outer[level];
+  // Each sample is in one group: dimensions of samples do not overlap, unlike the totals of
+  // frames.
   std::map<KeyId, std::vector<uint32_t>> groups;
   for (uint32_t sample : samples)
     groups[keys.ids[sample]].push_back(sample);
@@ -378,6 +391,7 @@ size_t append_table(const Profile& profile, const ViewOptions& options, const Am
   std::vector<std::string> titles = titles_of_dimensions(options);
   if (!is_flat)
     titles = {joined(titles, " / ")};
+  // Several dimensions have rows within rows, and no columns beside the name.
   if (options.by.size() > 1) {
     table = empty_table(amounts, titles, has_places(options), options.has_counts);
     Nesting nesting = {.profile = profile,
@@ -398,6 +412,8 @@ size_t append_table(const Profile& profile, const ViewOptions& options, const Am
   }
   DimensionRows rows(profile, options.by.empty() ? Dimension() : options.by[0], is_flat);
   std::vector<Line> lines = rows.of(all_samples(profile), options.sort);
+  // Programs and what a function waited in are columns only where the screen is wide enough,
+  // and if any row has them.
   bool has_room = !is_flat && options.screen.width >= kEnoughForPrograms;
   std::vector<std::string> programs;
   if (has_room)
@@ -430,6 +446,7 @@ Table lines_table(const Profile& profile, const ViewOptions& options, const Amou
   for (const Total& total : frame_totals(profile, profile.samples, keys)) {
     const ViewKey& key = keys[total.key];
     std::string_view name;
+    // Code without a name has no lines, and cannot be asked for.
     bool has_function = key.function != ViewKey::kNoFunction;
     if (has_function)
       name = profile.name_of(key.function);

@@ -11,6 +11,7 @@ namespace gosym {
 
 namespace {
 
+// True for a function whose name people are shown so, in short or in full.
 bool is_shown_as(const ImageSymbols& symbols, const FunctionRange& function,
                  std::string_view name) {
   auto source = source_of(symbols, function);
@@ -28,10 +29,14 @@ std::optional<FunctionRange> named_by_begin(const ImageSymbols& symbols,
   std::string_view last = name.substr(name.rfind('!') + 1);  // all of it without one
   auto begin =
       last.starts_with(kPrefix) ? parse_hex(last.substr(kPrefix.size())) : std::nullopt;
+  // The stand-in is that of a begin: an address within the function, or of one that has a name
+  // by now, is no match.
   auto found = begin ? symbols.find_nameless(ImageAddress{*begin}) : std::nullopt;
   std::vector<Call> calls;
   if (!found || to_integer(found->address) != *begin || symbols.find(found->address, calls))
     return std::nullopt;
+  // Without the file's name before it, "fun_6d6ad0" is enough; with one, that has to be the
+  // file's.
   return last == name || found->name == name ? found : std::nullopt;
 }
 
@@ -80,6 +85,7 @@ std::vector<FunctionRange> functions_named(const ImageSymbols& symbols,
         [&](const FunctionRange& function) { return is_shown_as(symbols, function, name); });
   if (auto nameless = named_by_begin(symbols, name); found.empty() && nameless)
     found.push_back(*nameless);
+  // Aliases have one address, and lie next to each other.
   auto is_same = [](const FunctionRange& one, const FunctionRange& other) {
     return one.address == other.address;
   };
@@ -90,6 +96,8 @@ std::vector<FunctionRange> functions_named(const ImageSymbols& symbols,
 Result<FoundFunctions> find_functions(const ImageSymbols& symbols,
                                       std::span<const FunctionRange> functions,
                                       const std::string& wanted) {
+  // From the narrowest meaning to the widest: a name that is also an expression, "main.main",
+  // means itself.
   FoundFunctions found = {functions_named(symbols, functions, wanted), true};
   if (auto address = parse_hex(wanted); found.functions.empty() && address)
     std::ranges::copy_if(functions, std::back_inserter(found.functions),

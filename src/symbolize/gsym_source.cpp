@@ -20,6 +20,7 @@ bool is_wrapper_of_go(const Call& call) {
 }  // namespace
 
 bool GsymSource::find(ImageAddress address, std::vector<Call>& calls) {
+  // Calls are appended to what the caller has: only those from here on are of this source.
   size_t first = calls.size();
   if (!index_.find(to_integer(address), calls))
     return false;
@@ -37,6 +38,8 @@ void GsymSource::list(std::vector<FunctionRange>& functions) {
           {ImageAddress{function->address}, function->size, function->name, {}, 0});
 }
 
+// An index keeps where each piece of code lies in the file, as the program headers of the
+// binary would tell.
 std::optional<ImageAddress> GsymSource::code_at_offset(uint64_t offset) const {
   for (const gsym::Code& code : index_.facts().code)
     if (offset - code.offset < code.size)

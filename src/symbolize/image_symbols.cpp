@@ -14,6 +14,11 @@
 #include "go/inline_tree.h"
 #include "symbolize/symbol_source.h"
 
+// `sources_` has the best evidence first, and whatever is asked goes down that list. Each
+// source is a class of this file or of gsym_source.h that knows one table; ImageSymbols alone
+// knows about several: it opens them in their order, joins names of symbols with lines of
+// debugging information, guesses where no source has an answer, and keeps the files open that
+// they read.
 namespace gosym {
 
 Result<std::unique_ptr<ImageSymbols>> ImageSymbols::open(const std::string& path,
@@ -30,6 +35,8 @@ Result<std::unique_ptr<ImageSymbols>> ImageSymbols::open(std::unique_ptr<MappedF
   auto binary = Binary::open(std::move(file));
   if (!binary)
     return std::move(binary).error();
+  // A file that is cut short may still have most of its tables. The names are used, and the
+  // problem is told.
   uint64_t missing = (*binary)->image().missing_bytes();
   std::unique_ptr<ImageSymbols> symbols = open(*std::move(binary), path, options);
   if (missing > 0)
@@ -70,6 +77,8 @@ Result<std::unique_ptr<ImageSymbols>> ImageSymbols::open_index(std::unique_ptr<M
   if (!id.empty() && index->id() != id.substr(0, gsym::kMaxIdSize))
     return errorf("build id is {}, not {}", hex(index->id()), hex(id));
   std::unique_ptr<ImageSymbols> symbols(new ImageSymbols);
+  // The binary is not there: an image without anything stands for it, and the index is the
+  // only source.
   symbols->binary_ = std::make_shared<Binary>();
   symbols->file_name_ = base_name(path);
   symbols->index_file_ = std::move(file);
@@ -96,6 +105,8 @@ void ImageSymbols::open_native(const std::string& path, const DebugFileOptions& 
       debug_file_ = *std::move(debug_file);
   }
   const elf::Image* debug_image = debug_file_ ? &debug_file_->binary->image() : nullptr;
+  // Debugging information is read from one file. The program's own comes first, as it surely
+  // belongs to it.
   if (!has_dwarf && debug_image && elf::kind_of(*debug_image).has_dwarf)
     open_dwarf(*debug_image, path, debug_file_->path, options);
   else if (has_dwarf)
@@ -176,6 +187,8 @@ std::optional<FrameSource> ImageSymbols::find(ImageAddress address,
       set_position(dwarf_->find_position(address), calls.back());
     return kind;
   }
+  // Nobody has a function there. A label without a size before the address may be that of the
+  // code, if nothing says that other code begins between.
   if (!may_guess(address))
     return std::nullopt;
   for (const auto& source : sources_)
@@ -208,6 +221,8 @@ bool ImageSymbols::has_offsets() const {
 std::optional<uid_t> ImageSymbols::owner() const {
   if (index_file_)
     return index_file_->owner();
+  // Names that come from files of several users are of none, and so are those in split units,
+  // which may lie anywhere.
   auto owner = binary_->owner();
   for (const auto* other : {&debug_file_, &alternate_file_, &package_file_})
     if (*other && (*other)->owner != owner)
@@ -266,6 +281,8 @@ std::optional<FunctionRange> ImageSymbols::find_nameless(ImageAddress address) c
 std::vector<FunctionRange> ImageSymbols::nameless_functions() const {
   std::vector<FunctionRange> result;
   std::vector<Call> calls;
+  // A function counts as nameless only if no source, a label among them, has a name for its
+  // begin.
   auto add = [&](ImageAddress begin) {
     if (auto function = find_nameless(begin); function && !find(begin, calls))
       result.push_back(*function);
@@ -400,6 +417,7 @@ public:
   void add_edges(uint64_t begin, uint64_t end, std::vector<uint64_t>& edges) override {
     for (uint32_t i = first_function(begin); i < module_.table.function_count(); i++) {
       auto entry = module_.address_of(module_.table.entry(i));
+      // The table has one entry more than functions: the end of the last one.
       auto next = module_.address_of(module_.table.entry(i + 1));
       if (entry && to_integer(*entry) >= end)
         return;
@@ -431,6 +449,8 @@ private:
   void add_rows(const go::Function& function, uint64_t entry, uint64_t end,
                 std::vector<uint64_t>& edges) const {
     auto indices = go::inline_index_table(module_.table, function);
+    // An answer is made of the file, the line and the inlined calls: it may change where any
+    // of these does.
     for (uint32_t table : {function.pcfile, function.pcln, indices.value_or(0)}) {
       if (table == 0)
         continue;
@@ -569,6 +589,7 @@ std::unique_ptr<SymbolSource> open(const elf::Image& image, uint32_t section_typ
   if (!section)
     return nullptr;
   auto table = elf::SymbolTable::read(image, *section);
+  // A table without functions is like none: the caller then looks for another.
   if (table.functions().empty() && table.labels().empty())
     return nullptr;
   return std::make_unique<SymtabSource>(kind, std::move(table), std::move(storage));
@@ -597,6 +618,7 @@ Result<std::unique_ptr<SymbolSource>> open_minidebuginfo_source(const elf::Image
   auto unpacked_image = elf::parse(*unpacked);
   if (!unpacked_image)
     return std::move(unpacked_image).error().context(".gnu_debugdata");
+  // The names borrow from the unpacked bytes, which the source keeps.
   return open(*unpacked_image, SHT_SYMTAB, FrameSource::kMiniDebugInfo, *std::move(unpacked));
 }
 

@@ -21,6 +21,8 @@ std::vector<uint64_t> function_begins(const ImageSymbols& symbols) {
 // Adds the names of [begin, end).
 void add_part(const ImageSymbols& symbols, uint64_t begin, uint64_t end,
               const std::vector<uint64_t>& begins, gsym::GsymWriter& writer) {
+  // Between two edges all addresses have the same calls, so that asking for the first is
+  // enough.
   std::vector<uint64_t> edges = {begin, end};
   symbols.add_edges(begin, end, edges);
   std::erase_if(edges, [&](uint64_t edge) { return edge < begin || edge > end; });
@@ -30,6 +32,7 @@ void add_part(const ImageSymbols& symbols, uint64_t begin, uint64_t end,
   for (size_t i = 0; i + 1 < edges.size(); i++) {
     calls.clear();
     auto source = symbols.find(ImageAddress{edges[i]}, calls);
+    // A guess is not written: an index is read as the file's own word.
     if (source && *source != FrameSource::kLabel)
       writer.add(edges[i], edges[i + 1], calls, std::ranges::binary_search(begins, edges[i]));
   }
@@ -40,6 +43,7 @@ void add_part(const ImageSymbols& symbols, uint64_t begin, uint64_t end,
 void add_names(const ImageSymbols& symbols, gsym::GsymWriter& writer,
                const IndexProgress& progress) {
   std::vector<elf::AddressRange> code = elf::code_ranges(symbols.image());
+  // Progress is told in bytes of code.
   uint64_t all = 0;
   for (const elf::AddressRange& range : code)
     all += range.end - range.begin;

@@ -22,6 +22,8 @@ raw::ArchivedFiles OtherArchives::open(const std::map<ImageId, const RecordedIma
   raw::ArchivedFiles found;
   for (Archive& archive : archives_) {
     std::map<ImageId, const RecordedImage*> inside;
+    // Each archive has its own numbers of images: files are wanted, and returned, by those of
+    // ImageNumbers.
     std::map<ImageId, ImageId> wanted_as;
     for (const RecordedImage& image : archive.images)
       for (bool is_deleted : {false, true})
@@ -32,6 +34,7 @@ raw::ArchivedFiles OtherArchives::open(const std::map<ImageId, const RecordedIma
         }
     if (inside.empty())
       continue;
+    // The budget is for all archives together.
     raw::ArchivedFiles opened = archive.pieces.open(inside, room - found.size);
     found.size += opened.size;
     for (auto& [id, file] : opened.files)

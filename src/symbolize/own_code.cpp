@@ -41,6 +41,8 @@ std::vector<std::string> own_modules(const elf::Image& image) {
 
 std::string repository_of(std::string_view package) {
   constexpr std::string_view kHosts[] = {"github.com", "gitlab.com", "bitbucket.org"};
+  // On these hosts a repository is host/owner/name; on others nothing tells where its name
+  // ends.
   size_t owner = package.find('/');
   size_t name = owner == package.npos ? owner : package.find('/', owner + 1);
   if (name == package.npos ||
@@ -53,6 +55,8 @@ OwnCode own_code_of(const ImageSymbols& symbols, std::string_view path) {
   const elf::Image& image = symbols.image();
   // The C library has an interpreter as well.
   bool is_library = base_name(path).find(".so") != path.npos;
+  // A position-independent executable is ET_DYN, like a library: it is told by the interpreter
+  // that it asks for.
   bool has_interpreter = std::ranges::find(image.segments, uint32_t{PT_INTERP},
                                            &elf::Segment::type) != image.segments.end();
   bool is_go = symbols.go_module().has_value();

@@ -22,6 +22,11 @@
 #include "symbolize/symbol_cache.h"
 #include "symbolize/symbol_source.h"
 
+// symbolize() sorts the locations of a profile by image and gives each group to the function
+// for its kind: files, the kernel, the vdso, code made at run time. Each of these writes
+// frames, or the reason why there are none. Files are opened by FileSet, several at once where
+// there are several threads; their answers are kept in NamedFile, so that a profile that
+// follows asks only for what is new.
 namespace gosym {
 
 namespace {
@@ -98,6 +103,7 @@ private:
       return known->second;
     std::string name =
         display_name(linker_name, source, is_go(source) ? forms_.go : forms_.native);
+    // The package is found by the linker's name too, which the shown one may have lost.
     StringId id = intern(name);
     known.value() = {id, forms_.has_system_names ? intern(linker_name) : id,
                      intern(package_of(linker_name, name, source))};
@@ -109,6 +115,7 @@ private:
       return profile_.strings.intern(name);
     size_t before = profile_.strings.size();
     StringId id = profile_.strings.intern(shortened(name));
+    // A name is counted when it is new, not for each of its frames.
     cut_names_ += profile_.strings.size() - before;
     return id;
   }
@@ -141,12 +148,15 @@ void symbolize_kernel(const Profile& profile, const std::vector<Location*>& loca
 
 std::shared_ptr<NamedFile> open_named(const RecordedImage& image, const DebugFileOptions& files,
                                       SymbolCache& cache) {
+  // A file that the recording keeps may come while a session goes on: what was opened before
+  // at the path is then opened anew.
   bool is_held = cache.images.held.contains(image.id);
   if (auto known = cache.named.find(image.id); known && known->is_held == is_held)
     return known;
   auto opened = std::make_shared<NamedFile>();
   opened->is_held = is_held;
   opened->file = open_recorded(image, cache.images.open(image, files), files);
+  // With one profile nothing is asked again: the file is closed when its names are read.
   if (cache.is_for_one)
     cache.images.forget(image.id);
   else
@@ -189,6 +199,8 @@ public:
 private:
   void open_from(size_t image) {
     std::vector<std::span<Location* const>> locations;
+    // Opens as many files as there are threads: each thread asks one of them alone, since
+    // sources are not made for two.
     for (; image < by_image_.size() && opened_.size() < worker_limit; image++) {
       const ProfileImage& next = profile_.images[image];
       if (next.kind != ProfileImage::Kind::kFile || by_image_[image].empty())
@@ -198,10 +210,13 @@ private:
     }
     if (opened_.size() > 1)
       share_work(opened_.size(), [&](size_t i) { ask(*opened_[i], locations[i]); });
+    // open() takes from the back.
     std::ranges::reverse(opened_);
   }
 
   static void ask(NamedFile& named, std::span<Location* const> locations) {
+    // More answers than are kept would be forgotten before they are used; symbolize_file()
+    // asks then.
     if (!named.file.symbols || locations.size() > NamedFile::kMaxAnswers - named.answers.size())
       return;
     for (const Location* location : locations)
@@ -253,6 +268,7 @@ bool is_64_bit(const Location& location) {
 void symbolize_vdso(const std::vector<Location*>& locations, std::string_view vdso,
                     FrameWriter& frames) {
   auto image = elf::parse(as_bytes(vdso));
+  // The vdso has no table of symbols but that of those it exports.
   auto symbols = image ? open_dynsym_source(*image) : nullptr;
   std::vector<Call> calls;
   for (Location* location : locations) {
@@ -271,11 +287,13 @@ void symbolize_by_perf_map(const std::vector<Location*>& locations, const Record
     return proc::PerfMapPlace{location.call_of(to_integer(location.address)),
                               location.told_size};
   };
+  // All places are looked for in one pass: a map may have millions of lines.
   std::set<proc::PerfMapPlace> places;
   for (const Location* location : locations)
     places.insert(place_of(*location));
   auto names = proc::find_in_perf_map(map.text, places);
   for (Location* location : locations) {
+    // The reason, unless a name is found below: no map, or a map that does not list the code.
     location->unnamed = map.text.empty() ? Unnamed::kAnonymous : Unnamed::kUnlisted;
     auto name = names.find(place_of(*location));
     if (name != names.end())
@@ -412,6 +430,8 @@ Result<std::unique_ptr<ImageSymbols>> open_by_id(const std::string& id, const st
   auto found = open_stored_file(id, options);
   if (found && *found)
     return ImageSymbols::open((*found)->binary, (*found)->path, options);
+  // An index that is of use saves a download. If it is not, the servers may still have the
+  // file.
   auto index = open_stored_index(id, options);
   if (index && index->file) {
     auto symbols = ImageSymbols::open_index(std::move(index->file), index->path, id);
@@ -420,6 +440,7 @@ Result<std::unique_ptr<ImageSymbols>> open_by_id(const std::string& id, const st
     index =
         std::move(symbols).error().context(fmt::format("index '{}'", printable(index->path)));
   }
+  // Problems are told only if nothing was found at all, those of the nearest place first.
   auto fetched = fetch_debug_file(id, name, options);
   if (fetched && *fetched)
     return ImageSymbols::open((*fetched)->binary, (*fetched)->path, options);
@@ -456,8 +477,8 @@ RecordedFile open_recorded(const RecordedImage& image, const DebugFileOptions& o
 
 namespace {
 
-// The file of an image, at its path or in a store. By an id only: the profile has no size and time
-// to compare, and a file at the path may be of another build. Null if there is none.
+// The file of an image, at its path or in a store. By an id only: the profile has no size and
+// time to compare, and a file at the path may be of another build. Null if there is none.
 std::shared_ptr<Binary> find_by_id(const RecordedImage& image, const DebugFileOptions& files) {
   UniqueFd found = find_file(image.path, files.symfs);
   auto file = found ? MappedFile::open(found) : Error("not found");
