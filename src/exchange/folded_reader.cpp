@@ -140,6 +140,8 @@ private:
   // False if it has more frames than there is memory for.
   bool add_stack(std::string_view frames) {
     stack_.clear();
+    // Frames are taken from the end of the line, which is the innermost one. Inlined ones are
+    // held in `location` until the frame comes that has their code.
     std::string_view location = frames;  // from its first frame to the end of its last
     while (!frames.empty()) {
       if (stack_.size() > max_frames_)

@@ -33,6 +33,8 @@ public:
       stream_.avail_in = static_cast<uInt>(taken);
       stream_.next_out = reinterpret_cast<Bytef*>(room_.data());
       stream_.avail_out = static_cast<uInt>(room_.size());
+      // zlib takes what it can and says how much is left: the rest comes again in the next
+      // step.
       int status = inflate(&stream_, Z_NO_FLUSH);
       file.remove_prefix(taken - stream_.avail_in);
       text.append(room_, 0, room_.size() - stream_.avail_out);
@@ -43,6 +45,8 @@ public:
         return text;
       if (status == Z_STREAM_END)
         inflateReset(&stream_);  // another member follows
+      // No progress was possible, or all input is taken, room was left and no end came: the
+      // file ends early.
       else if (status == Z_BUF_ERROR ||
                (status == Z_OK && file.empty() && stream_.avail_out > 0))
         return Error("gzip: cut short");

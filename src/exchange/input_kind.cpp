@@ -11,6 +11,9 @@
 #include "exchange/pprof_reader.h"
 #include "page/html.h"
 
+// Kinds are told by the strongest sign first: magic bytes, the first tag of a page, then text
+// with a line that folded text may have. A profile.proto that is not compressed has no magic:
+// its first byte has to do, and only if nothing else fits.
 namespace gosym {
 
 namespace {
@@ -42,6 +45,7 @@ bool has_folded_line(std::string_view begin) {
       continue;
     size_t space = line.rfind(' ');
     std::string_view last = space == line.npos ? "" : line.substr(space + 1);
+    // A line longer than half of what is looked at may have its number behind the end.
     return looks_like_number(last) || (begin.empty() && line.size() >= kKindBytes / 2);
   }
   return false;

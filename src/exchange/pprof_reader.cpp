@@ -336,6 +336,7 @@ private:
 
   Result<> read_functions() {
     return each(pprof_field::kFunction, "function", [&](pbf_reader message) -> Result<> {
+      // Fields by their numbers in profile.proto, of which 0 is none.
       auto [skip, id, name, system_name, file, start_line] = numbers_of<5>(message);
       auto name_id = intern(name);
       auto system_id = intern(system_name == 0 ? name : system_name);

@@ -17,6 +17,7 @@ constexpr uint64_t kSize = 2 * sizeof(Thing) + 160;
 
 ProfileBuilder::ProfileBuilder(uint64_t memory_budget) : memory_budget_(memory_budget) {
   add_fixed_mappings(profile_);
+  // Set 0 is the empty one, which a profile has from the beginning.
   label_sets_.number({});
 }
 
@@ -56,6 +57,8 @@ LocationId ProfileBuilder::add_location(Location location, std::span<const Frame
 }
 
 StackId ProfileBuilder::add_stack(std::span<const LocationId> stack) {
+  // Asked before it is added: one stack may be longer than all that is left. is_full() is true
+  // from then on.
   uint64_t needed = memory_ + stacks_.memory_to_add(stack.size());
   if (needed > memory_budget_) {
     memory_ = needed;
@@ -95,6 +98,7 @@ Profile ProfileBuilder::finish() && {
   memory_ += stacks_.memory();
   std::move(stacks_).take(profile_.stack_locations, profile_.stack_begin);
   profile_.stats.samples = profile_.total_count();
+  // The rest of the budget is for those who work on the profile later.
   profile_.memory_limit = memory_budget_ - std::min(memory_budget_, memory_);
   return std::move(profile_);
 }
@@ -107,6 +111,8 @@ Unnamed unnamed_by(std::string_view stand_in) {
   if (stand_in == "[kernel]")
     return Unnamed::kNoKernelSymbols;
   for (const UnnamedRow& row : std::span(kUnnamedRows).subspan(1)) {
+    // is_stand_in() holds, so that a bracket is at the end: there is a byte behind each word
+    // that fits.
     std::string_view rest = stand_in.substr(1);
     if (row.reason != Unnamed::kLeftOut && rest.starts_with(row.word) &&
         (rest[row.word.size()] == ' ' || rest[row.word.size()] == ']'))

@@ -138,6 +138,8 @@ std::vector<uint32_t> AccumulatedProfile::add_events(const RecordingInfo& info) 
 
 uint32_t AccumulatedProfile::add_image(const ProfileImage& image) {
   auto next = static_cast<uint32_t>(profile_.images.size());
+  // The id alone is not enough: images without a number in the recording, such as [vdso], all
+  // have 0.
   auto [known, is_new] = images_.try_emplace({image.file.id, image.file.path}, next);
   if (is_new)
     profile_.images.push_back(image);
@@ -172,6 +174,7 @@ uint32_t AccumulatedProfile::add_frames(const Profile& part, Location& location,
         number_of(static_cast<uint32_t>(frame.source), static_cast<uint32_t>(frame.kind)));
     frames.push_back(frame);
   }
+  // A sequence that is new gets the next number, and its frames are appended.
   uint32_t known = frames_.size();
   uint32_t id = frames_.intern(numbers);
   if (id == known) {
@@ -258,6 +261,7 @@ uint32_t AccumulatedProfile::add_label_set(std::vector<ProfileLabel> labels,
 OwnerId AccumulatedProfile::add_owner(const Owner& owner, const NewIds& ids) {
   Owner added;
   for_each_owner_field([&](const auto& field) {
+    // Fields that are numbers of something in the part become those of the sum.
     auto number = static_cast<uint64_t>(owner.*field.member);
     switch (field.role) {
       case OwnerRole::kNumber:
@@ -313,6 +317,7 @@ void AccumulatedProfile::add_counts(const Profile& part, const NewIds& ids) {
     profile_.losses.push_back(
         {begin + loss.begin, begin + loss.end, renumbered_event(loss.counts, ids.events)});
   if (profile_.losses.size() > kMaxLosses)
+    // Their counts stay in the statistics; only the times of the older ones are forgotten.
     profile_.losses.erase(profile_.losses.begin(), profile_.losses.end() - kMaxLosses);
   add_to(profile_.unwound, part.unwound);
   add_by_event(profile_.unwound_by_event, part.unwound_by_event, ids.events,

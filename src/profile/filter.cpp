@@ -9,6 +9,9 @@
 #include "model/workload.h"
 #include "profile/rewrite_stacks.h"
 
+// A filter is applied in one of two places: to samples of a recording while it is replayed
+// (Filter::keeps()), or to a profile that was read (apply()), whose samples have owners and
+// steps of time instead.
 namespace gosym {
 
 namespace {
@@ -17,6 +20,7 @@ namespace {
 constexpr size_t kMaxCommSize = 15;
 
 bool is_same_comm(std::string_view wanted, std::string_view comm) {
+  // A longer name that is asked for was recorded in part.
   return wanted.substr(0, kMaxCommSize) == comm;
 }
 
@@ -47,6 +51,8 @@ bool is_in_cgroup(std::string_view cgroup, std::string_view wanted) {
   std::string_view id = container_id(cgroup);
   if (!id.empty() && !wanted.empty() && id.starts_with(wanted))
     return true;
+  // "/system.slice/", "system.slice" and "/system.slice" are the same; one of slashes alone is
+  // the root, which all are below.
   while (wanted.ends_with('/'))
     wanted.remove_suffix(1);
   while (wanted.starts_with('/'))
@@ -101,6 +107,7 @@ Result<TimeRange> parse_time_range(std::string_view text) {
     return errorf("'{}' is not a time range such as 1.5,3", text);
 
   TimeRange range;
+  // A side that is left out keeps the range's default; anything else has to be a duration.
   auto parse_side = [](std::string_view side, uint64_t& value) {
     auto parsed = parse_duration(side);
     value = parsed.value_or(value);
@@ -128,6 +135,7 @@ void drop_unused_stacks(Profile& profile) {
   SequencePool<LocationId> stacks;
   std::vector<uint32_t> new_stacks(profile.stack_count());
   for (const SampleCount& sample : profile.samples)
+    // Stacks that no sample has are never interned; their number is not asked for.
     new_stacks[to_index(sample.stack)] = stacks.intern(profile.stack(sample.stack));
   replace_stacks(profile, std::move(stacks), new_stacks);
 }
@@ -181,6 +189,7 @@ void widen_steps(Profile& profile, uint64_t step) {
   if (profile.time_step == 0)
     return;
   // A step of 0 puts all time together.
+  // Steps become multiples of what they were: finer ones than the profile's cannot be made.
   uint64_t factor = step == 0 ? 0 : std::max<uint64_t>(1, step / profile.time_step);
   for (SampleCount& sample : profile.samples)
     sample.step = factor == 0 ? 0 : static_cast<uint32_t>(sample.step / factor);

@@ -7,6 +7,7 @@ namespace gosym {
 namespace {
 
 ProfileImage::Kind kind_of(const RecordedImage& image) {
+  // Memory that no file on a disk holds has a path, but no segments to tell addresses by.
   bool is_code_of_its_own = image.segments.empty() && is_memory(image.path);
   return is_code_of_its_own ? ProfileImage::Kind::kAnonymous : ProfileImage::Kind::kFile;
 }
@@ -38,6 +39,7 @@ LocationTable::LocationTable(std::vector<RecordedImage> images, std::vector<Even
   for (const RecordedPerfMap& map : perf_maps)
     perf_maps_[processes_.address_space(map.pid, map.time).program] =
         static_cast<uint32_t>(&map - perf_maps.data() + 1);
+  // Maps of processes that no event told of would all be those of one unknown program.
   perf_maps_.erase(AddressSpace::kUnknown);
 }
 
@@ -50,6 +52,7 @@ AddressSpace LocationTable::address_space(uint32_t pid, uint64_t time) const {
 
 LocationId LocationTable::in_user(Profile& profile, AddressSpace space, uint64_t address,
                                   bool is_return) {
+  // An address of a program with as many mappings is one place: it is looked for once.
   SeenAddress seen = {address, space.program, space.map_count, space.told_code, is_return};
   auto [known, is_new] = seen_.try_emplace(seen);
   if (is_new)

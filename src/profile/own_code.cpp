@@ -56,22 +56,27 @@ bool has_version(std::string_view file) {
   return file.find("@v") != file.npos;
 }
 
+// True if the package is one of the program's modules; without these, by what its path and its
+// file look like.
 bool is_own_package(const OwnCode& own, std::string_view package, std::string_view file) {
   if (package == "main")
     return true;
   if (!own.modules.empty())
     return std::ranges::any_of(
         own.modules, [&](const std::string& module) { return is_in_module(package, module); });
+  // Packages of the standard library have no dot in the first element of their path.
   std::string_view first = package.substr(0, package.find('/'));
   return first.find('.') != first.npos && first != package && !has_version(file) &&
          !has_any(file, kForeignParts);
 }
 
 bool is_own_script(std::string_view name) {
+  // Names as node (--perf-basic-prof) and python (-X perf) write them into their perf maps.
   bool has_file = name.starts_with("JS:") || name.starts_with("py::");
   return has_file && name.find('/') != name.npos && !has_any(name, kForeignScripts);
 }
 
+// Stubs of the linker and the vdso are nobody's own.
 bool is_known_code(FrameSource source) {
   return source != FrameSource::kPlt && source != FrameSource::kVdso;
 }
@@ -148,6 +153,7 @@ std::string own_code_text(const Profile& profile, const std::vector<bool>& is_of
   for (size_t i = 0; i < is_of_own.size(); i++) {
     if (!is_of_own[i])
       continue;
+    // Programs are few, and so are the rules: a search through them is enough.
     std::string rule = own_rule_of(profile, profile.locations[i]);
     if (std::ranges::find(rules, rule) == rules.end())
       rules.push_back(rule);

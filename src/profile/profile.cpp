@@ -72,6 +72,7 @@ uint64_t Profile::skipped_in(uint64_t weight, uint32_t event) const {
   uint64_t tick = period(event);
   // A sample of a clock stands for itself and for the ticks that did not come before it.
   bool is_time = gosym::measures_cpu_time(info.events[event]);
+  // Whole ticks alone are counted: the rest of the weight is less than one.
   return is_time && tick > 0 && weight > tick ? weight / tick - 1 : 0;
 }
 
@@ -90,6 +91,7 @@ uint64_t Profile::total_amount() const {
 }
 
 uint64_t memory_of(const Profile& profile) {
+  // Twice the size: a vector that grows has up to as much room again.
   auto of = [](const auto& table) { return 2 * table.size() * sizeof(table[0]); };
   return of(profile.samples) + profile.owners.memory() + of(profile.stack_locations) +
          of(profile.stack_begin) + of(profile.locations) + of(profile.frames) +
@@ -104,6 +106,7 @@ void add_fixed_mappings(Profile& profile) {
   kernel.kind = ProfileImage::Kind::kKernel;
   kernel.file.path = "[kernel.kallsyms]";
   profile.images = {none, kernel};
+  // kNoMapping and kKernelMapping: image 0 is none, image 1 the kernel.
   profile.mappings = {{}, {1, kKernelStart, kKernelLimit, 0}};
 }
 
@@ -119,6 +122,7 @@ void fill_timelines(Profile& profile) {
   profile.timelines.clear();
   if (profile.time_step == 0)
     return;
+  // All that is known of a sample's time is the step that it lies in.
   profile.timelines.assign(profile.info.events.size(), Timeline(profile.time_step));
   uint64_t begin = profile.time_begin();
   for (const SampleCount& sample : profile.samples) {
@@ -201,6 +205,7 @@ StringPool::Table::Table(const Table& other) : text_size(other.text_size), texts
 StringId StringPool::intern(std::string_view text) {
   if (auto known = table_->ids.find(text); known != table_->ids.end())
     return known->second;
+  // Another pool shares the table: it is copied before the first text that only this one has.
   if (table_.use_count() > 1)
     table_ = std::make_shared<Table>(*table_);
   auto id = static_cast<StringId>(table_->texts.size());
@@ -242,9 +247,11 @@ void Timeline::add(uint64_t time, uint64_t amount) {
   amounts_[index] += amount;
 }
 
+// Adds up each `factor` steps that follow one another, in place.
 void Timeline::lengthen_steps(uint64_t factor) {
   for (size_t i = 0; i < amounts_.size(); i++) {
     uint64_t taken = amounts_[i];
+    // Step i / factor is at or before i: what is there was taken already, or is this very one.
     amounts_[i] = 0;
     amounts_[i / factor] += taken;
   }
@@ -285,6 +292,7 @@ std::vector<double> spread(const std::vector<uint64_t>& amounts, double step, do
   std::vector<double> parts(count);
   if (count == 0 || length == 0)
     return parts;
+  // Each step is laid over the parts that it touches, by the share of it that lies in each.
   double part = length / static_cast<double>(count);
   for (size_t i = 0; i < amounts.size(); i++) {
     double begin = static_cast<double>(i) * step;

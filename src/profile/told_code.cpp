@@ -21,6 +21,8 @@ std::vector<PerfMapMark> rising(const std::vector<PerfMapMark>& marks) {
 }  // namespace
 
 ToldCode::ToldCode(const RecordedPerfMap& map, size_t& left) {
+  // The map is read in the order in which it was written. A line whose addresses were told of
+  // before means that new code came into their place: only such lines make a version.
   Ranges told;
   std::vector<PerfMapMark> marks = rising(map.marks);
   auto mark = marks.begin();
@@ -52,6 +54,8 @@ bool ToldCode::add(Ranges& ranges, uint64_t first, uint64_t last, Ranges* common
     has_common = true;
     if (common)
       add(*common, std::max(first, at->first), std::min(last, at->second), nullptr);
+    // Ranges that overlap the new one become one with it, so that they stay apart from one
+    // another.
     first = std::min(first, at->first);
     last = std::max(last, at->second);
     at = ranges.erase(at);
@@ -69,6 +73,9 @@ uint64_t ToldCode::size_of(uint32_t version, uint64_t address) const {
   auto above = remade_.upper_bound(address);
   if (above == remade_.begin() || std::prev(above)->second < address)
     return kAll;
+  // Before new code came into any place (version 0) no line counts as written:
+  // find_in_perf_map() then takes the first one about the address, which is that of the old
+  // code.
   return version == 0 ? 0 : versions_[std::min<size_t>(version, versions_.size()) - 1].size;
 }
 

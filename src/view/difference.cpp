@@ -15,6 +15,9 @@
 #include "view/same_code.h"
 #include "view/totals.h"
 
+// Both profiles are counted by rows and blocks (counts_of()), rows of equal code are paired
+// (matched()), and the Comparer (comparer.h) gives each pair its rates and verdict.
+// difference_tree() does the same for the nodes of one tree that both profiles are put into.
 namespace gosym {
 
 namespace {
@@ -27,6 +30,7 @@ void sort_rows(std::vector<DifferenceRow>& rows, bool has_verdicts) {
   std::ranges::stable_sort(rows, [&](const DifferenceRow& a, const DifferenceRow& b) {
     if (a.is_significant() != b.is_significant())
       return a.is_significant();
+    // Without a change, large rows say most: that they did not change.
     if (a.is_significant() || !has_verdicts)
       return std::abs(a.change.value) > std::abs(b.change.value);
     return a.before.value + a.after.value > b.before.value + b.after.value;
@@ -107,6 +111,7 @@ double scale_of(const ComparedProfile& before, const ComparedProfile& after, Per
     }
     return seconds;
   };
+  // An empty profile cannot be scaled to anything.
   double base = base_of(before);
   return base > 0 ? base_of(after) / base : 1;
 }
@@ -168,6 +173,7 @@ void count_frames(const DifferenceOptions& options, double period, const RowName
       Counted& row = counts.row(counts.names[to_index(total.key)], keys[total.key]);
       row.amounts[block] += static_cast<double>(amount) * period;
       if (keys.has_places())
+        // The last block that has samples of the row decides.
         row.place = hottest_line(counts.profile, total);
     }
   // Only functions are paired with notes about inlining.
@@ -437,6 +443,7 @@ Blocks blocks_of(const ComparedProfile& compared, Per per) {
   const Profile& profile = compared.profile;
   Blocks blocks;
   size_t runs = std::max<size_t>(1, profile.recordings.size());
+  // Samples without times cannot be cut by time, and rates of a run need whole runs.
   blocks.are_runs = per == Per::kRun || runs >= kManyRuns || profile.time_step == 0;
   std::vector<size_t> first;  // block of each recording
   std::vector<uint64_t> first_step;
@@ -607,6 +614,8 @@ CallTree common_tree(const TreeSide& before, const TreeSide& after, std::vector<
   for (const CallNode& node : tree.nodes)
     is_kept.push_back(to_index(node.key) < functions && node.total > 0 &&
                       static_cast<double>(node.total) >= least && node.depth <= limits.depth);
+  // The limits apply to each node by itself; a child has no more than its parent, so that what
+  // is kept hangs together.
   return largest(with_nodes(tree, is_kept), kMostCalls);
 }
 

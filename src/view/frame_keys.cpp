@@ -19,6 +19,10 @@
 #include "profile/own_code.h"
 #include "view/category.h"
 
+// Keys of frames are made once a profile: KeyTable goes through all locations and numbers what
+// is the same in the dimension, by KeyIdentity. Keys of samples are made of texts
+// (text_of_sample()), of which there are few, or of processes and programs in the order of
+// their amounts.
 namespace gosym {
 
 namespace {
@@ -36,6 +40,7 @@ struct KeyIdentity {
   bool operator==(const KeyIdentity&) const = default;
 };
 
+// The hash of several texts: that of each is the seed of the next.
 uint64_t hash_of(std::string_view text, uint64_t before) {
   return XXH3_64bits_withSeed(text.data(), text.size(), before);
 }
@@ -168,6 +173,7 @@ private:
     named.text = profile_.is_named(location)
                      ? fmt::format("{}+{:#x}", module_text(key.image), address)
                      : printable(profile_.unnamed_text(location));
+    // The text has the file's name alone: the hash of the image tells two builds apart.
     named.identity = hash_of(named.text, image_hashes_[key.image]);
     return number({0, key.image, 0, 0, address}, named);
   }
@@ -190,6 +196,7 @@ private:
     key.text = printable(text);
     StringId id = texts_.intern(key.text);
     key.identity = hash_of(key.text, 0);
+    // UINT32_MAX is no image: such a key never equals one that belongs to an image.
     return number({static_cast<uint32_t>(id), UINT32_MAX}, key);
   }
 
@@ -257,6 +264,7 @@ private:
 
 constexpr std::string_view kNoText = "(none)";
 
+// A set may have several values of one key; the text lists them.
 std::string label_text(const Profile& profile, uint32_t set, std::string_view key) {
   std::string text;
   for (const ProfileLabel& label : profile.label_sets[set])
@@ -354,6 +362,7 @@ SampleKeys leaf_keys(const Profile& profile, std::span<const SampleCount> sample
   FrameKeys frames(profile, kind);
   SampleKeys result;
   result.keys.assign(frames.all().begin(), frames.all().end());
+  // A sample without a stack, or with one of gaps alone, has no frame to be told by.
   auto none = static_cast<KeyId>(result.keys.size());
   result.keys.push_back({.text = std::string(kNoText)});
   std::vector<KeyId> ids;
@@ -394,6 +403,8 @@ FrameKeys::FrameKeys(const Profile& profile, Kind kind)
   for (const Location& location : profile.locations) {
     for (const Frame& frame : profile.frames_of(location))
       ids_.push_back(table.of(location, frame));
+    // A gap is a step of calls where functions and addresses are shown; what merges neighbours
+    // passes over it.
     if (location.frame_count == 0 &&
         (location.unnamed != Unnamed::kLeftOut || !merges_neighbours_))
       ids_.push_back(table.of_unnamed(location));
@@ -444,6 +455,8 @@ void FrameKeys::append(std::span<const LocationId> stack, std::vector<KeyId>& ke
   auto is_other = [&](KeyId id) { return (*this)[id].category == Category::Kind::kOther; };
   auto caller =
       std::find_if_not(keys.begin() + static_cast<ptrdiff_t>(begin), keys.end(), is_other);
+  // `caller` is the innermost entry that says something. The entries before it go if it is
+  // work, and on the same side of the system call.
   bool has_caller = caller != keys.end() && (*this)[*caller].category == Category::Kind::kWork;
   // The kernel works for a program: what called it tells nothing of how.
   if (has_caller && caller - keys.begin() > static_cast<ptrdiff_t>(begin) &&
@@ -591,6 +604,7 @@ std::string comparable_dimension_names() {
 
 Hosts::Hosts(const Profile& profile) {
   for (const ProfiledRecording& recording : profile.recordings) {
+    // Recordings of one host share its number. Hosts are few: a search is enough.
     auto known = std::ranges::find(names_, recording.info.host);
     numbers_.push_back(static_cast<uint32_t>(known - names_.begin()));
     if (known == names_.end())

@@ -12,6 +12,8 @@
 #include "profile/rewrite_stacks.h"
 #include "view/frame_keys.h"
 
+// All decisions are made before the samples are looked at: for each key whether patterns match
+// it, for each location what is left of it. A stack is then put together from numbers.
 namespace gosym {
 
 namespace {
@@ -52,6 +54,8 @@ public:
     for (LocationId location : profile_.stack(stack))
       if (shown_[to_index(location)] != kNothing)
         locations.push_back(shown_[to_index(location)]);
+    // A stack that had own code, all of which is hidden, is dropped like any other without
+    // frames.
     if (selection_.is_mine && locations.empty() && !has_mine(profile_.stack(stack)))
       locations.push_back(location_without_own(profile_.stack(stack)));
   }

@@ -11,6 +11,9 @@
 #include "base/text.h"
 #include "profile/rewrite_stacks.h"
 
+// Totals goes through the samples once, and adds up by key and by location. The hottest lines
+// follow from the amounts of locations, when all samples are in. NestedTotals does the same
+// for paths of keys, ProgramShares finds out which program has most of each key.
 namespace gosym {
 
 namespace {
@@ -89,6 +92,8 @@ private:
       waited_in_[{waited, innermost}] += amount;
   }
 
+  // The innermost function in which most of a function's waits were. Of equal amounts the
+  // first key stays.
   void find_waited_in() {
     std::vector<uint64_t> most(totals_.size());
     for (const auto& [keys, amount] : waited_in_) {
@@ -114,6 +119,8 @@ private:
     }
   };
 
+  // The frame of a location that its own samples are charged to: the innermost, 0, unless
+  // waits are charged to what waited.
   size_t charged_depth(LocationId location) const {
     return waits_ ? waits_->depth(location) : 0;
   }
@@ -268,6 +275,7 @@ public:
         add(key, amount);
   }
 
+  // All samples of the program have been added.
   void end_program(size_t program) {
     for (KeyId key : touched_) {
       Share& share = shares_[to_index(key)];
@@ -337,6 +345,8 @@ std::vector<Total> frame_totals(const Profile& profile, std::span<const SampleCo
   Totals totals(profile, keys, charge);
   for (const SampleCount& sample : samples)
     totals.add(sample);
+  // Amounts are subtracted from the largest number, so that the largest comes first; equal
+  // ones are sorted by name, and do not depend on the order of samples.
   std::vector<Total> result = std::move(totals).finish();
   auto order = [&](const Total& total) {
     return std::tuple(UINT64_MAX - total.self, UINT64_MAX - total.total,
