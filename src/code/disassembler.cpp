@@ -13,6 +13,8 @@ namespace gosym::code {
 
 namespace {
 
+// Options and kinds of references, of llvm-c/DisassemblerTypes.h, which is not there to be
+// compiled with where the library is loaded.
 constexpr uint64_t kPrintImmediatesAsHex = 2;
 constexpr uint64_t kIntelVariant = 4;
 constexpr uint64_t kBranch = 1;  // what a reference comes from
@@ -61,6 +63,8 @@ std::string tidied(std::string_view text) {
 
 const char* Disassembler::tell(void* references, uint64_t value, uint64_t* type,
                                uint64_t /*pc*/, const char** name) noexcept {
+  // LLVM calls this for operands that may be addresses, to have them named. No name is given:
+  // the text keeps the number, and the reference is noted for whoever shows the instruction.
   auto& told = *static_cast<References*>(references);
   if (*type == kBranch)
     told.target = ImageAddress{value};
@@ -97,6 +101,7 @@ Instruction Disassembler::decode(Bytes code, ImageAddress address) {
   code = code.first(std::min(code.size(), kLongest));
   Instruction instruction = decode_part(code, address);
   std::string prefixes;
+  // Prefixes are put before the instruction that they belong to, as one with it.
   uint64_t size = 0;  // of these
   while (is_prefix(instruction.text)) {
     prefixes += instruction.text + " ";
@@ -122,6 +127,7 @@ Instruction Disassembler::decode_part(Bytes code, ImageAddress address) {
   char text[512];
   size_t used = llvm_->disassemble(context_.get(), bytes, code.size(), to_integer(address),
                                    text, sizeof(text));
+  // Bytes that are no instruction are passed over by the machine's least step.
   if (used == 0 || used > code.size())
     return {.size = std::min<uint64_t>(step_, code.size())};
   return {.size = used,

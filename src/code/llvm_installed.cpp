@@ -20,6 +20,8 @@ struct InstalledLlvm {
 std::optional<InstalledLlvm> load_newest() {
   constexpr uint32_t kOldest = 14;
   constexpr uint32_t kNewest = 30;
+  // Names that distributions give the library: upstream since LLVM 18, Debian and others
+  // before that.
   for (uint32_t version = kNewest; version >= kOldest; version--)
     for (const std::string& name :
          {fmt::format("libLLVM.so.{}.1", version), fmt::format("libLLVM-{}.so.1", version),
@@ -50,6 +52,8 @@ bool start_machine(const SharedLibrary& library, const char* machine) {
 }  // namespace
 
 const Llvm* find_llvm(uint16_t machine) {
+  // Functions are found by name, so that no header of LLVM is needed and any of these releases
+  // will do.
   static const std::optional<InstalledLlvm> installed = load_newest();
   static Llvm llvm{.version = installed ? installed->version : 0};
   bool is_usable = installed && find_functions(installed->library, llvm) &&

@@ -20,6 +20,7 @@ Result<std::shared_ptr<Binary>> Binary::open(Bytes image) {
 
 // Some tables have to be relocated first, which takes bytes that may be changed.
 void Binary::read_module() {
+  // Without a file of its own, as for the vdso, there is no Go table to look for.
   if (has_read_module_ || !file_)
     return;
   has_read_module_ = true;
@@ -51,6 +52,7 @@ const dwarf::CallFrames* Binary::call_frames() {
 const elf::SymbolTable* Binary::symbols() {
   const elf::Section* section = image_.find_section(SHT_SYMTAB);
   if (!section)
+    // A stripped file still has the symbols that it exports.
     section = image_.find_section(SHT_DYNSYM);
   if (!symbols_ && section)
     symbols_ = elf::SymbolTable::read(image_, *section);

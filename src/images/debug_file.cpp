@@ -10,6 +10,10 @@
 #include "base/text.h"
 #include "elf/image.h"
 
+// Each kind of file is looked for in the same three steps: the places where it may be are
+// listed in order (add_by_*()), the first file there that is the wanted one is opened
+// (open_here()), and the servers are asked if there is none (open_first()). Identity says what
+// is wanted, and difference() why a file is not that.
 namespace gosym {
 
 namespace {
@@ -93,6 +97,8 @@ Result<std::optional<DebugFile>> open_candidate(const std::string& path,
     return errorf("debug file '{}': {}", printable(path), reason);
   };
   UniqueFd found = find_file(path, root);
+  // No such file is no error: most places have none. Anything else, such as no permission, is
+  // told.
   if (!found && (errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG))
     return std::optional<DebugFile>();
   if (!found)
@@ -179,6 +185,8 @@ void add_by_alternate_name(std::string_view name, const std::string& debug_path,
                            std::vector<std::string>& candidates) {
   std::string folder = debug_path.substr(0, debug_path.rfind('/') + 1);
   candidates.push_back(fmt::format("{}{}", name.starts_with('/') ? "" : folder, name));
+  // Debian's packages refer to /usr/lib/debug/.dwz/..., which may lie below another directory
+  // here.
   size_t dwz = name.rfind("/.dwz/");
   if (dwz == std::string_view::npos)
     return;

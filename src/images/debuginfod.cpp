@@ -27,6 +27,11 @@
 #include "confine/client_paths.h"
 #include "confine/process_kind.h"
 
+// Three processes take part. gosym asks (Debuginfod) by way of a socket that keeps messages
+// apart; the worker (work()), forked once and confined to what the client needs, answers one
+// question after the other; and for each file it starts the client, debuginfod-find, whose
+// standard error it reads until that ends. gosym waits no longer than its limits say, and the
+// worker notices by the socket that nobody waits any more.
 namespace gosym {
 
 namespace {
@@ -50,6 +55,7 @@ struct FileQuestion {
 
 Message with_text(Message::Kind kind, std::string_view text) {
   Message message{.kind = kind};
+  // The rest is zeros, which end the text.
   size_t size = std::min(text.size(), sizeof(message.text) - 1);
   std::memcpy(message.text, text.data(), size);
   return message;
@@ -113,6 +119,8 @@ void limit_file_size(const std::string& cache, const Debuginfod::Limits& limits)
   std::error_code failed;
   if (auto space = std::filesystem::space(cache, failed); !failed)
     most = std::min<uint64_t>(most, space.available / 2);
+  // The client ends with an error of its own when a file reaches the limit, as SIGXFSZ is
+  // ignored.
   rlimit limit{most, RLIM_INFINITY};
   getrlimit(RLIMIT_FSIZE, &limit);
   limit.rlim_cur = std::min<rlim_t>(most, limit.rlim_max);
@@ -184,6 +192,8 @@ struct Transfer {
 // Bytes of the file that have arrived.
 uint64_t received_of(const Transfer& transfer) {
   uint64_t most = 0;
+  // Files of a client that began since cannot be told from the tool's own: the longest one
+  // counts.
   for (const auto& path : transfer.partial()) {
     std::error_code failed;
     uint64_t size = std::filesystem::file_size(path, failed);
@@ -272,6 +282,7 @@ std::optional<Message> run_tool(Transfer& transfer) {
 
 // Answers until nobody asks any more.
 void answer(Transfer& transfer, const std::string& cache, const Debuginfod::Limits& limits) {
+  // A question is one message: its size tells how long the id is.
   static FileQuestion question;
   constexpr size_t kHead = offsetof(FileQuestion, build_id);
   ssize_t size = 0;

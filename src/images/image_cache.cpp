@@ -7,6 +7,7 @@ RecordedBinary ImageCache::open(const RecordedImage& image, const DebugFileOptio
   if (auto known = opened_.find(image.id); known && known->is_held == is_held)
     return known->binary;
   RecordedBinary opened = open_recorded_binary(image, options, held);
+  // Images without a number all have this one: they cannot be told apart here.
   if (image.id != ImageId{})
     opened_.keep(image.id, std::make_shared<Opened>(Opened{opened, is_held}));
   return opened;

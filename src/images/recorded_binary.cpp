@@ -103,8 +103,10 @@ std::vector<std::string> places_in_stores(const RecordedImage& image,
 RecordedBinary open_recorded_binary(const RecordedImage& image, const DebugFileOptions& options,
                                     const HeldFiles& held) {
   if (auto kept = held.find(image.id); kept != held.end())
+    // A file that the recording keeps is the one that ran, so that its path is not looked at.
     return check_recorded_binary(image, kept->second, /*is_held=*/true);
   RecordedBinary at_path = check_recorded_binary(image, find_file(image.path, options.symfs));
+  // A file that was not identified when it was recorded cannot be known again anywhere.
   if (at_path.binary || at_path.unnamed == Unnamed::kUnidentified)
     return at_path;
   std::shared_ptr<Binary> copy = stored_copy(image, options);

@@ -16,6 +16,7 @@ bool is_id_digit(char c) {
 
 // From the end on, for containers may run in one another.
 std::string_view container_id(std::string_view cgroup) {
+  // A run of digits that is longer or shorter than an id is none, nor is a part of it.
   while (true) {
     size_t end = cgroup.size();
     while (end > 0 && !is_id_digit(cgroup[end - 1]))

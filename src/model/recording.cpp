@@ -20,6 +20,7 @@ constexpr size_t kMaxSegments = 65536 / sizeof(Elf64_Phdr);
 
 uint64_t threshold_of(const RecordedEvent& event, const RecordedSample& sample) {
   constexpr uint32_t kMaxDoublings = 30;
+  // The file may say any number; a product beyond 64 bits becomes about the largest.
   uint32_t doublings = std::min(sample.doublings, kMaxDoublings);
   return std::min(event.period, UINT64_MAX >> doublings) << doublings;
 }
@@ -29,6 +30,7 @@ bool is_interval(const RecordedEvent& event, const RecordedSample& sample) {
          (sample.doublings == 0 || sample.weight > threshold_of(event, sample));
 }
 
+// In the largest unit of which it is a whole number.
 std::string time_text(uint64_t nanoseconds) {
   if (nanoseconds % 1'000'000'000 == 0)
     return fmt::format("{} s", nanoseconds / 1'000'000'000);
@@ -57,6 +59,8 @@ std::string amount_text(const RecordedEvent& event) {
 }
 
 CpuCounts of_event(CpuCounts counts, uint32_t event) {
+  // Samples, losses and ticks are of one event; lost events and throttling are of the CPU, and
+  // stay.
   if (counts.event != event)
     counts.samples = counts.lost_samples = counts.skipped = counts.lost_ns = 0;
   counts.event = 0;
@@ -115,6 +119,8 @@ std::optional<int64_t> unsampled_ns(const RecordingInfo& info, const RecordingSt
                                    : 1e9 / static_cast<double>(clock->frequency);
   double charged = static_cast<double>(stats.charged_ns);
   double unsampled = charged - (samples + ticks) * tick;
+  // A difference is told only beyond three standard deviations of a count of samples drawn at
+  // random, and beyond a hundredth.
   double chance =
       std::max(3 * std::sqrt(std::max(samples, charged / tick)) * tick, charged / 100);
   return std::abs(unsampled) > chance ? std::optional(static_cast<int64_t>(unsampled))

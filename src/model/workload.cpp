@@ -69,6 +69,7 @@ std::string pod_in(std::string_view part) {
 
 Workload workload_of(std::string_view cgroup) {
   Workload found{.unit = {}, .container = container_id(cgroup), .pod = {}};
+  // Outer parts first: each inner unit replaces the one around it.
   while (!cgroup.empty()) {
     size_t slash = cgroup.find('/');
     std::string_view part = cgroup.substr(0, slash);

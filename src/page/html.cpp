@@ -16,12 +16,14 @@ std::string_view element_with(std::string_view id, std::string_view html) {
   if (found == html.npos)
     return {};
   size_t begin = html.find('>', found);
+  // No digit of the profile is "<", so that the first end tag is that of the element.
   size_t end = html.find("</script", found);
   return begin < end && end != html.npos ? html.substr(begin + 1, end - begin - 1)
                                          : std::string_view();
 }
 
 bool is_same_letter(char a, char b) {
+  // Good enough for tags: letters differ by this bit alone between cases.
   return (a | 0x20) == (b | 0x20);
 }
 

@@ -16,6 +16,10 @@
 #include "base/sequence_pool.h"
 #include "base/text.h"
 
+// A page goes through four layers, each with its way back: columns become differences
+// (shorten(), restore()), the message becomes bytes (encode_message(), decode_message()),
+// these are deflated, and the result is written in digits that HTML leaves alone (packed(),
+// unpacked()).
 namespace gosym::page {
 
 std::string encode(Page page) {
@@ -124,6 +128,7 @@ void with_predictor(const Coding& coding, Page& page, Use use) {
       return use(AsBefore());
     case Coding::Kind::kNext:
       return use(NextNew());
+    // Column `by` has its values when this is used: see shorten() and restore() for the order.
     case Coding::Kind::kLastOf:
       return use(AsLastOf(coding.by(page), coding.first ? &coding.first(page) : nullptr));
   }
@@ -222,6 +227,7 @@ std::string in_digits(std::string_view bytes) {
     bits >>= kPairBits;
   };
   for (char byte : bytes) {
+    // At most 12 bits are left over, and 8 come: 32 bits have room for both.
     bits |= static_cast<uint32_t>(static_cast<uint8_t>(byte)) << count;
     count += 8;
     if (count < kPairBits)
@@ -239,6 +245,7 @@ std::string in_digits(std::string_view bytes) {
 
 // White space between the digits means nothing.
 std::optional<std::string> from_digits(std::string_view text) {
+  // The value of each character, -1 of those that are no digit.
   std::array<int8_t, 256> values{};
   values.fill(-1);
   for (size_t i = 0; i < kDigits.size(); i++)
@@ -295,6 +302,7 @@ Result<std::string> unpacked(std::string_view text, uint64_t max_size) {
   std::string room(1 << 16, '\0');
   std::string_view rest = *bytes;
   int status = Z_OK;
+  // Bounded after each step: a small page can unpack to a thousand times its size.
   while (status == Z_OK && result.size() <= max_size) {
     auto taken = static_cast<uInt>(std::min<size_t>(rest.size(), UINT_MAX));
     stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(rest.data()));

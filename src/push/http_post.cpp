@@ -17,6 +17,9 @@
 #include "base/unique_fd.h"
 #include "confine/client_paths.h"
 
+// curl is told all it needs by files in memory: the configuration as descriptor 3, the body as
+// its standard input. It prints the server's answer and a last line with the status; the
+// pipe's end says that it is done.
 namespace gosym {
 
 namespace {
@@ -74,6 +77,7 @@ UniqueFd file_of(std::string_view bytes) {
 [[noreturn]] void become_client(const HttpRequest& request, int body, int config, int out) {
   prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
   ReachablePaths paths = paths_of_client();
+  // Between fork(2) and execl(3) the process gives up what curl does not need.
   paths.executed.emplace_back(kHttpClient);
   if (!request.ca_file.empty())
     paths.read.push_back(request.ca_file);
@@ -82,6 +86,7 @@ UniqueFd file_of(std::string_view bytes) {
                   dup2(config, kConfigFd) >= 0;
   // A descriptor that had this number already is closed by execl() but for this.
   if (is_ready && (config != kConfigFd || fcntl(config, F_SETFD, 0) == 0))
+    // --disable, which has to come first, ignores a configuration that the user has.
     execl(kHttpClient, "curl", "--disable", "--config", "/dev/fd/3", nullptr);
   constexpr int kNotStarted = 127;
   _exit(kNotStarted);
@@ -111,6 +116,8 @@ HttpReply reply_in(std::string_view printed) {
     return {.text = fmt::format("{} cannot be run", kHttpClient)};
   std::string_view said = printed.substr(0, end);
   std::string_view told = printed.substr(end + 1);
+  // A header that did not come leaves nothing between two spaces: each word ends at the next
+  // space, and only that one is skipped.
   std::string_view status = told.substr(0, told.find(' '));
   told.remove_prefix(std::min(told.size(), status.size() + 1));
   std::string_view after = told.substr(0, told.find(' '));

@@ -34,6 +34,7 @@ std::string PushState::default_path(const std::string& directory, const std::str
   if (folder.empty())
     return {};
   std::error_code failed;
+  // The directory by its true path: another way to write it must not send all again.
   std::filesystem::path real = std::filesystem::canonical(directory, failed);
   std::string of = fmt::format("{}\n{}", failed ? directory : real.string(), url);
   return fmt::format("{}/push-{:016x}", folder, XXH3_64bits(of.data(), of.size()));
@@ -44,6 +45,7 @@ Result<PushState> PushState::open(std::string path) {
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), failed);
   PushState state(std::move(path));
   struct stat status {};
+  // Nothing was sent yet. Another error is reported by read_file().
   if (stat(state.path_.c_str(), &status) != 0 && errno == ENOENT)
     return state;
   auto text = read_file(state.path_, kMaxState);
@@ -59,6 +61,8 @@ Result<PushState> PushState::open(std::string path) {
 }
 
 Result<> PushState::set_done(const std::string& name) {
+  // Replaced as a whole, so that a crash leaves the former state: a recording may then be sent
+  // twice, and none is left out.
   auto file = OutputFile::open(path_, Readers::kOwner);
   if (!file)
     return std::move(file).error();

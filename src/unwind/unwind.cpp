@@ -10,6 +10,10 @@
 #include "unwind/stack_walk.h"
 #include "unwind/unwind_rules.h"
 
+// Unwinder::walk() takes the stacks one after the other. Code answers what a walk asks about
+// code, and remembers it by location; it alone opens files. With several threads, WalkedAhead
+// first walks a part of the stacks by FixedCode, which has what Code remembers and nothing
+// else: a walk that asks for more is thrown away, and done again in its turn.
 namespace gosym {
 
 namespace unwinding {
@@ -72,6 +76,8 @@ public:
     using enum go::Bordering;
     if (!of_caller)
       return of_callee != kCalledByAssembly;
+    // A nullopt is code that is not Go's. Go code that only C enters has no caller in Go; C is
+    // entered from Go by assembly alone.
     if (of_callee == kCalledByC)
       return false;
     return of_caller != kCompiled || (of_callee && of_callee != kCalledByAssembly);
@@ -157,6 +163,8 @@ private:
 
   LocationId find_returned_to(LocationId id) {
     const Location& location = profile_->locations[to_index(id)];
+    // The address is the first instruction of what it returns to: a byte before it lies other
+    // code.
     if (rules_.is_signal_return(location) || rules_.is_context_start(location) ||
         rules_.begins_switch(location))
       return interrupted(id);
@@ -289,6 +297,7 @@ private:
   // last or the next: to search for each takes a fifth of the time of a report.
   const StackWord* search(uint64_t offset) const {
     auto is_below = [&](size_t i) { return i < words_.size() && words_[i].offset < offset; };
+    // The word after the one found last is tried before a search.
     next_ += is_below(next_);
     if (is_below(next_) || (next_ > 0 && !is_below(next_ - 1)))
       next_ = static_cast<size_t>(
@@ -374,6 +383,7 @@ uint8_t walk_stack(Code& code, const Profile& profile, std::span<const LocationI
   std::span<const StackSwitch> switches = dumps.switches_of(state);
   std::span<const LocationId> kernel = recorded.first(kernel_depth(profile, recorded));
   stack.assign(kernel.begin(), kernel.end());
+  // A stack of the kernel alone: its end says whether user code is missing.
   if (kernel.size() == recorded.size())
     return state.end == StackEnd::kRoot ? 0 : kCut;
   std::span<const LocationId> user = recorded.subspan(kernel.size());
