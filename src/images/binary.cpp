@@ -42,6 +42,7 @@ const std::string& Binary::go_problem() {
 }
 
 const dwarf::CallFrames* Binary::call_frames() {
+  // Null is an answer as well, so that a flag says whether the file was asked.
   if (!has_read_frames_) {
     has_read_frames_ = true;
     call_frames_ = dwarf::CallFrames::open(image_);

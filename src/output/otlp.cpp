@@ -193,6 +193,8 @@ private:
     // Mapping 0 of a profile is none, and so is entry 0 of the table.
     for (size_t i = 1; i < profile_.mappings.size(); i++) {
       const Mapping& mapping = profile_.mappings[i];
+      // Keys of attributes are those of OpenTelemetry's semantic conventions, as far as these
+      // have one.
       const RecordedImage& file = profile_.image_of(MappingId(static_cast<uint32_t>(i))).file;
       std::vector<uint32_t> attributes;
       if (!file.gnu_build_id.empty())
@@ -236,6 +238,7 @@ private:
   }
 
   uint32_t location(LocationId id) {
+    // The tables grow below, locations_ does not: the reference stays valid.
     uint32_t& number = locations_[to_index(id)];
     if (number != 0)
       return number;
@@ -246,6 +249,7 @@ private:
                   static_cast<int32_t>(mappings_[to_index(location.mapping)]));
     if (!is_no_code(location.unnamed))
       out.add_uint64(otlp_field::kAddress, location.call_of(to_integer(location.address)));
+    // Lines are innermost first, as frames of a profile are.
     for (const Frame& frame : profile_.frames_of(location))
       add_line(out, functions_[to_index(frame.function)], frame.line);
     // No server has the files: one that shows nothing where a name is missing hides the frame.

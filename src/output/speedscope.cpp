@@ -87,6 +87,7 @@ private:
     return event.unit == "bytes" ? "bytes" : "none";
   }
 
+  // Stacks are passed on one by one, since a thread may have any number of samples.
   void write_stack(std::span<const LocationId> stack) {
     json_.begin_array();
     for (size_t i = stack.size(); i-- > 0;) {

@@ -48,6 +48,7 @@ std::string Profile::unnamed_text(const Location& location) const {
     return fmt::format("[{}]", to_string(location.unnamed));
   if (is_kernel(location))
     return fmt::format("[kernel {:#x}]", address);
+  // Without an address in the file the distance from the begin of the mapping is shown.
   uint64_t offset = location.image_address
                         ? to_integer(*location.image_address)
                         : address - mappings[to_index(location.mapping)].start;

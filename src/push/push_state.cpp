@@ -37,6 +37,8 @@ std::string PushState::default_path(const std::string& directory, const std::str
   // The directory by its true path: another way to write it must not send all again.
   std::filesystem::path real = std::filesystem::canonical(directory, failed);
   std::string of = fmt::format("{}\n{}", failed ? directory : real.string(), url);
+  // One file for each directory and server; a hash keeps its name short, whatever they are
+  // called.
   return fmt::format("{}/push-{:016x}", folder, XXH3_64bits(of.data(), of.size()));
 }
 
