@@ -16,7 +16,6 @@ namespace gosym {
 //              samples count ticks, as those of the recording do
 //   functions  named as they are in the file. "[stripped libc.so.6]" and the like stand for
 //              code without a name
-//              without a name
 //   locations  those without lines have their address in their mapping, for whoever finds the
 //              file (identify_images(), symbolize())
 //   kernel     the mapping whose file's name begins with "[kernel" or "[guest.kernel"

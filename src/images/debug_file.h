@@ -11,8 +11,8 @@
 
 namespace gosym {
 
-// The kernel that this machine runs, for what was recorded without its names. It
-// is opened while files can be.
+// The kernel that this machine runs, for what was recorded without its names. It is opened
+// while files can be.
 struct RunningKernel {
   UniqueFd symbols;  // /proc/kallsyms; none: it is of no use
   std::string vdso;

@@ -33,9 +33,9 @@ std::span<const Format> formats();
 // Null if there is none of this name.
 const Format* find_format(std::string_view name);
 
-// A profile of pprof, and so a request, has the addresses of what was sampled. Those of the kernel's code tell
-// where it was loaded, which only root may know: a file with them is for its owner, as
-// recordings are.
+// A profile of pprof, and so a request, has the addresses of what was sampled. Those of the
+// kernel's code tell where it was loaded, which only root may know: a file with them is for its
+// owner, as recordings are.
 Readers readers_of(std::string_view format, const Profile& profile);
 
 // Writes a profile with all of its events, as the format takes them.

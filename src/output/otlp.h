@@ -9,8 +9,8 @@ namespace gosym {
 // opentelemetry/proto/profiles/v1development of opentelemetry-proto 1.10. That is a message
 // ProfilesData as well. Equal profiles give equal bytes.
 //
-//   resources   one for each service (services.h): service.name, host.name, host.arch, os.type, and
-//               container.id and k8s.pod.uid where the samples' cgroups tell them
+//   resources   one for each service (services.h): service.name, host.name, host.arch, os.type,
+//               and container.id and k8s.pod.uid where the samples' cgroups tell them
 //   profiles    one for each event of a resource. CPU time is samples/count with the period
 //               cpu/nanoseconds; other time is its event/nanoseconds, without a period, each
 //               sample being as long as it says; other events are counts

@@ -11,11 +11,10 @@ namespace gosym {
 // standard library, of a module or crate that it was built from, of a library of the system or
 // of the kernel. It is told
 //
-//   of Go       by the import path: packages of the main module, of modules of its workspace
-//   and
-//               of those that a folder replaces, as the program's build information names them.
-//               Without that: package main, and packages whose path begins with a domain and
-//               whose file is of no version of a module, "…@v1.2.3/…"
+//   of Go       by the import path: packages of the main module, of modules of its workspace,
+//               and of those that a folder replaces, as the program's build information names
+//               them. Without that: package main, and packages whose path begins with a
+//               domain and whose file is of no version of a module, "…@v1.2.3/…"
 //   of others   by the source file: none below the folders of a system, of a compiler or of a
 //               package manager. Without debugging information: all code of the executable
 //   of scripts  of which a perf map tells, by the file that the name has: likewise

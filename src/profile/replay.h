@@ -46,10 +46,10 @@ using FindCallers = std::function<bool(Profile& profile, const StackDumps& dumps
 // mapping. Words of stacks stay as they are until a walk asks for them: of most it never does.
 //
 // Samples may come in any order, as those of different CPUs do; each is of one of the events of
-// the info. A stack with its top, and each
-// address, is looked at once for each address space it was seen in. Stacks that are equal in
-// several of these become one when callers have been looked for (rewrite_stacks.h), and not
-// before: to find the few takes a sixth of the time of a report.
+// the info. A stack with its top, and each address, is looked at once for each address space it
+// was seen in. Stacks that are equal in several of these become one when callers have been
+// looked for (rewrite_stacks.h), and not before: to find the few takes a sixth of the time of a
+// report.
 class Replay {
 public:
   // Perf maps are only asked which process each is of.

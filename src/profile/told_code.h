@@ -10,9 +10,8 @@
 namespace gosym {
 
 // Finds the lines of a perf map about the code at an address at a time. Only where code came
-// into
-// the place of other code does that depend on the time; versions of the map are numbered by
-// when lines about such places were added.
+// into the place of other code does that depend on the time; versions of the map are numbered
+// by when lines about such places were added.
 class ToldCode {
 public:
   static constexpr uint64_t kAll = UINT64_MAX;

@@ -20,10 +20,9 @@ namespace gosym {
 //
 // Each profile is cut into blocks: its recordings, if it has five or more of them, rates are of
 // a run or samples have no times, or else steps of time within each recording. What a row (a
-// function, a package,
-// ...) has in each block gives its rate and how sure that is (significance.h). The variance is
-// taken to be no less than that of samples drawn at random: of few samples the blocks may agree
-// by accident.
+// function, a package, ...) has in each block gives its rate and how sure that is
+// (significance.h). The variance is taken to be no less than that of samples drawn at random:
+// of few samples the blocks may agree by accident.
 //
 // A row is compared if it has ten samples in both profiles together, and that it is dearer or
 // cheaper is said where chance, corrected by Holm for all rows that are compared, gives so

@@ -38,8 +38,8 @@ Charge charge_for_people(const Profile& profile);
 std::vector<Total> frame_totals(const Profile& profile, std::span<const SampleCount> samples,
                                 const FrameKeys& keys, Charge charge = Charge::kInnermost);
 
-// Totals of a key within those of other dimensions of the same frame: of a function
-// of a package, say.
+// Totals of a key within those of other dimensions of the same frame: of a function of a
+// package, say.
 struct NestedTotal {
   static constexpr uint32_t kNoParent = UINT32_MAX;
   uint32_t parent = kNoParent;  // number of the total that it is within
