@@ -449,8 +449,8 @@ std::optional<LocationId> creator_of(Code& code, std::span<const LocationId> rec
 
 namespace {
 
-// Stacks that were walked on several threads by what was known before. Most have nothing new: the
-// code of a program is soon known, its stacks go on being others.
+// Stacks that were walked on several threads by what was known before. Most have nothing new:
+// the code of a program is soon known, its stacks go on being others.
 class WalkedAhead {
 public:
   // In parts that are large enough to be worth a thread.
