@@ -23,6 +23,10 @@
 
 namespace gosym {
 
+// Two ways lead to write_image(): annotate_binary() shows functions of an ELF file without
+// samples, annotate_recording() those of each image of a profile with theirs. run_annotate()
+// tells by the words and the file which of them is meant.
+
 namespace {
 
 struct AnnotateOptions {
@@ -46,6 +50,9 @@ using AnnotateFunctions =
 
 void write_functions(const Functions& functions, const AnnotateFunctions& annotate_functions,
                      const AnnotateView& view, bool has_pager) {
+  // A pager needs the whole text before it begins, so the size of the code decides; the text
+  // is some times as large. Each function counts up to the limit, so that the sum cannot
+  // overflow.
   uint64_t size = 0;
   for (const FunctionRange& function : functions)
     size += std::min(function.size, kMostPaged);
@@ -54,22 +61,27 @@ void write_functions(const Functions& functions, const AnnotateFunctions& annota
   constexpr size_t kAtOnce = 64;
   std::string text;
   bool is_first = true;
+  // Nobody reads on after `head`: the rest is not worked out when stdout has failed.
   for (size_t i = 0; i < functions.size() && !std::ferror(stdout); i += kAtOnce) {
     auto next = std::span(functions).subspan(i, std::min(kAtOnce, functions.size() - i));
     for (const AnnotatedFunction& function : annotate_functions(next)) {
       text += std::exchange(is_first, false) ? "" : "\n";
       text += on_screen(text_of(function, view), view.screen);
+      // Written at once, function by function, if there is no pager.
       if (is_paged)
         continue;
       (void)std::fwrite(text.data(), 1, text.size(), stdout);
       text.clear();
     }
   }
+  // A text that fits the screen, or a pager that does not start, leaves the text to be written
+  // here.
   if (is_paged && !show_in_pager(text, view.screen))
     (void)std::fwrite(text.data(), 1, text.size(), stdout);
 }
 
 void tell_problems(const SourceFiles& sources, int64_t built) {
+  // Warnings come behind the text that they are about, also where both go to one file.
   std::fflush(stdout);
   for (const std::string& problem : problems_of(sources, built))
     print(stderr, "gosym: warning: {}\n", problem);
@@ -100,6 +112,8 @@ Result<int> write_image(const ShownImage& shown, const AnnotateOptions& options)
                     .sources = &sources,
                     .symbols = &symbols,
                     .functions = shown.all};
+  // With samples the functions are counted together, in one pass through the samples for all
+  // that are asked for at once.
   auto annotate_functions = [&](std::span<const FunctionRange> ranges) {
     if (shown.profile)
       return annotate_sampled(symbols, ranges, *disassembler, *shown.profile,
@@ -122,6 +136,7 @@ Result<int> annotate_binary(const AnnotateOptions& options, const DebugFileOptio
   auto symbols = ImageSymbols::open(*std::move(file), options.input, files);
   if (!symbols)
     return std::move(symbols).error();
+  // A file without names, or whose table had to be guessed at, may still have the function.
   for (const std::string& note : {(*symbols)->problem(), (*symbols)->assumption()})
     if (!note.empty())
       print(stderr, "gosym: warning: '{}': {}\n", options.input, note);
@@ -174,6 +189,7 @@ Result<int> annotate_image(const AnnotateOptions& options, const Profile& profil
 
 Result<int> annotate_recording(const AnnotateOptions& options, const DebugFileOptions& files) {
   ReportOptions report;
+  // The profile is that of `gosym report`, so that amounts here are those of its tables.
   report.inputs = {options.input};
   report.event = options.event;
   report.keeps_wrappers = true;  // their code is shown as well
@@ -182,6 +198,7 @@ Result<int> annotate_recording(const AnnotateOptions& options, const DebugFileOp
   if (!loaded)
     return std::move(loaded).error();
   Profile& profile = loaded->profile;
+  // Amounts of several events cannot be added up. Without --event the first is shown.
   if (profile.info.events.size() > 1) {
     warn(report, "only {} is shown; --event chooses another", profile.event().name);
     profile = of_event(profile, 0);
@@ -197,6 +214,8 @@ Result<int> annotate_recording(const AnnotateOptions& options, const DebugFileOp
             "everywhere is shown within its callers, which gosym report --callers names")
         .with_exit_status(kNoTarget);
   tell_loss(profile.stats, report);
+  // One unit for all images. It suits the hottest instruction: a whole function may have much
+  // more, and can still be read in it.
   Amounts amounts(profile, largest(*images));
   bool is_first = true;
   // A name may be of several files, such as two versions of a library.
@@ -211,6 +230,7 @@ Result<int> annotate_recording(const AnnotateOptions& options, const DebugFileOp
 }
 
 bool is_of_samples(const std::string& path) {
+  // Standard input is taken for a recording: an ELF file would have to be mapped.
   if (path == "-" || is_directory(path))
     return true;
   auto file = MappedFile::open(path);
@@ -223,9 +243,13 @@ Result<int> run_annotate(AnnotateOptions options) {
   auto files = find_files_of_profile(options.debug, stderr);
   if (!files)
     return std::move(files).error();
+  // A single word is the function, and the recording is that of `gosym record` without -o.
+  // FILE stands first on the line, so that the word is in `input` until here.
   bool has_input = !options.function.empty();
   if (!has_input)
     options.function = std::exchange(options.input, "cpu.raw");
+  // Stores of files beside the recordings are among the roots of the parser, so they are
+  // looked for before; and the pager is named before, for the parser cannot start it itself.
   files->stores = stores_beside({options.input});
   auto confined = become_parser(
       {.inputs = {options.input, options.source_directory}, .roots = roots_of(*files)},

@@ -15,6 +15,12 @@
 
 namespace gosym {
 
+// The way of the code: find_sampled() picks the sampled addresses of the wanted functions, by
+// image. open_sampled() opens such an image, functions_at() finds the functions at these
+// addresses, annotate() takes their code apart, count_samples() charges the samples to
+// functions, lines and instructions, and LineWriter makes lines of text of one function. gosym
+// annotate BINARY has no samples and begins at annotate().
+
 namespace {
 
 // Longer ones are damage, or tables that a symbol calls a function.
@@ -35,6 +41,9 @@ std::string shown_place(const Call& call) {
   return call.line == 0 ? file : fmt::format("{}:{}", file, call.line);
 }
 
+// Writes a function from its title to its last instruction. Without amounts there is no part
+// for source lines: it would be lines without figures, and each stands above its instructions
+// anyway.
 class LineWriter {
 public:
   LineWriter(const AnnotatedFunction& function, const AnnotateView& view, size_t width)
@@ -51,6 +60,8 @@ public:
            .style = Style::kTitle});
     std::span<const Call> before;
     for (size_t i = 0; i < function_.instructions.size(); i++) {
+      // The source line is written where it changes, not above each of its instructions. The
+      // compiler mixes lines, so a line may come several times.
       const AnnotatedInstruction& instruction = function_.instructions[i];
       if (i == 0 || !std::ranges::equal(before, instruction.calls, is_same))
         write_calls(before, i);
@@ -87,6 +98,8 @@ private:
 
   // The function's own lines, also those that have code and no samples.
   void write_lines() {
+    // A line that has code and was not hit is a finding as well. Only the outermost call
+    // counts: what was inlined here has its lines in its own function.
     SampledLines lines = function_.lines;
     for (const AnnotatedInstruction& instruction : function_.instructions)
       if (!instruction.calls.empty() && instruction.calls.back().line != 0)
@@ -100,6 +113,8 @@ private:
     std::string_view file;
     uint32_t last = 0;
     for (const auto& [place, samples] : lines) {
+      // A function has lines of several files where the compiler was given #line or //line
+      // directives. Nothing connects the lines of one file with those of the next.
       if (place.first != std::exchange(file, place.first) || last == 0) {
         add({.kind = AnnotatedLine::Kind::kTitle,
              .text = printable(file),
@@ -122,6 +137,8 @@ private:
 
   void write_line(std::string_view file, uint32_t line, SelfAndTotal samples, bool is_hottest) {
     std::string start = fmt::format("{}{:>5}  ", is_hottest ? '>' : ' ', line);
+    // Three cases: the line can be shown; it is empty, and only its number is left; or there
+    // is no source, and then only a line with samples is worth its number.
     auto source = view_.sources->line(file, line);
     if (source && !source->empty())
       start += fitting(*source, start.size());
@@ -147,6 +164,9 @@ private:
     std::span<const Call> calls = instruction.calls;
     if (calls.empty())
       add({.kind = AnnotatedLine::Kind::kCode, .text = "??"});
+    // Calls are innermost first, so equal ones are looked for from the end. The innermost is
+    // always written: something has changed, and it carries the samples of the instructions
+    // that follow.
     size_t same = 0;
     while (same + 1 < calls.size() && same < before.size() &&
            is_same(before[before.size() - 1 - same], calls[calls.size() - 1 - same]))
@@ -173,6 +193,7 @@ private:
     if (depth > 0)
       place += shown_name(call.function, function_.source, view_) + " ";
     place += shown_place(call);
+    // The two spaces between the place and the code.
     size_t used = display_width(place) + 2;
     AnnotatedLine line = {.kind = AnnotatedLine::Kind::kCode,
                           .samples = {.self = self},
@@ -181,6 +202,7 @@ private:
                           .place = {view_.sources->place(call.file), call.line}};
     if (auto source = view_.sources->line(call.file, call.line)) {
       std::string_view code = *source;
+      // The line stands behind its place: its own indentation says nothing here.
       code.remove_prefix(std::min(code.find_first_not_of(' '), code.size()));
       std::string shown = fitting(code, used);
       if (!shown.empty())
@@ -189,6 +211,7 @@ private:
     add(std::move(line));
   }
 
+  // A width of SIZE_MAX is that of a file or a pipe: nothing is cut.
   std::string fitting(std::string_view text, size_t used) const {
     if (width_ == SIZE_MAX)
       return std::string(text);
@@ -196,8 +219,11 @@ private:
   }
 
   void write_instruction(const AnnotatedInstruction& instruction) {
+    // Instructions are indented one step more than the innermost call above them.
     std::string text = fmt::format("{:{}}{:x}:  ", "", 2 * instruction.calls.size() + 2,
                                    to_integer(instruction.address));
+    // Bytes that are no instruction, such as a jump table in the code, are shown as an
+    // assembler takes them.
     if (instruction.code.text.empty()) {
       text += ".byte";
       for (size_t i = 0; i < instruction.bytes.size(); i++)
@@ -219,6 +245,9 @@ private:
 
   // "  <runtime.morestack>"; empty inside of the function.
   std::string target_name(ImageAddress target) const {
+    // The linker's list of functions is asked first, for it has the begin and so the offset. A
+    // jump into the function itself has no name but its address; one to its begin has (a
+    // recursive call).
     auto starts_after =
         std::ranges::upper_bound(view_.functions, target, {}, &FunctionRange::address);
     if (starts_after != view_.functions.begin()) {
@@ -237,6 +266,7 @@ private:
 
   std::string name_at(ImageAddress address, std::string_view known) const {
     std::vector<Call> calls;
+    // A place without a listed function may still have a name: a stub in the PLT, say.
     auto source = view_.symbols->find(address, calls);
     if (!source)
       return printable(known);
@@ -283,10 +313,15 @@ std::string titles_of_columns(const AnnotateView& view) {
 AnnotatedFunction annotate(const ImageSymbols& symbols, const FunctionRange& range,
                            code::Disassembler& disassembler) {
   AnnotatedFunction function{.range = range, .source = {}, .instructions = {}, .missing = 0};
+  // Only the form of the name depends on the source: kSymtab stands in where none has a name
+  // for the begin of the function.
   function.source = source_of(symbols, range).value_or(FrameSource::kSymtab);
   Bytes code = symbols.image().loaded_from(range.address).value_or(Bytes{});
   code = code.first(std::min<uint64_t>({code.size(), range.size, kMaxFunction}));
   function.missing = range.size - code.size();
+  // The code is decoded from the function's begin, one instruction after the other: x86-64 has
+  // no other place to begin at. After data among the code a decoder may be out of step for
+  // some instructions.
   for (uint64_t offset = 0; offset < code.size();) {
     AnnotatedInstruction instruction;
     instruction.address = ImageAddress{to_integer(range.address) + offset};
@@ -306,6 +341,7 @@ std::vector<AnnotatedLine> lines_of(const AnnotatedFunction& function, const Ann
 
 std::string text_of(const AnnotatedFunction& function, const AnnotateView& view) {
   size_t width = view.screen.width;
+  // Source lines get what the columns of amounts leave of the width.
   if (view.screen.has_width() && view.amounts)
     width -= std::min(width, kColumnsWidth);
   std::string text;
@@ -322,6 +358,8 @@ std::string text_of(const AnnotatedFunction& function, const AnnotateView& view)
 
 namespace {
 
+// The address in the file of the instruction that ran or called; none for code of the kernel,
+// of a JIT, or of nobody known.
 std::optional<uint64_t> code_address(const Profile& profile, const Location& location) {
   if (!location.image_address ||
       profile.image_of(location.mapping).kind != ProfileImage::Kind::kFile)
@@ -338,6 +376,7 @@ SampledImages find_code(const Profile& profile, Calls calls, IsWanted is_wanted)
   for (size_t i = 0; i < profile.locations.size(); i++) {
     const Location& location = profile.locations[i];
     auto address = code_address(profile, location);
+    // The last frame is the function that has the code; those before it were inlined into it.
     size_t frame =
         calls == Calls::kInlined || location.frame_count == 0 ? 0 : location.frame_count - 1;
     bool has_wanted = false;
@@ -369,6 +408,8 @@ void count_self(const Profile& profile, std::span<const SampleCount> samples,
                 SampledImages& images) {
   for (const SampleCount& sample : samples) {
     std::span<const LocationId> stack = profile.stack(sample.stack);
+    // Samples of the innermost location alone: these order the functions and set the unit of
+    // amounts.
     if (stack.empty())
       continue;
     const Location& location = profile.locations[to_index(stack.front())];
@@ -392,6 +433,8 @@ Result<SampledImages> find_sampled(const Profile& profile, std::span<const Sampl
     return profile.strings[function.name] == wanted ||
            profile.strings[function.system_name] == wanted;
   });
+  // A name goes before an expression, so that "main.f" does not show main.f2 as well, and a
+  // name with brackets or parentheses needs no escapes.
   if (images.empty()) {
     auto pattern = Pattern::parse(wanted);
     if (!pattern)
@@ -416,6 +459,8 @@ SampledImages find_sampled(const Profile& profile, std::span<const SampleCount> 
 
 Result<SampledFile> open_sampled(const RecordedImage& image, const DebugFileOptions& files,
                                  const HeldFiles& held) {
+  // The very file that was sampled, or none: the code of another build would be shown with
+  // samples that are not its own.
   RecordedBinary binary = open_recorded_binary(image, files, held);
   if (!binary.binary)
     return Error(binary.problem.empty() ? std::string(to_string(binary.unnamed))
@@ -436,6 +481,7 @@ std::vector<AnnotatedFunction> annotate_sampled(const ImageSymbols& symbols,
                                                 std::span<const SampleCount> samples,
                                                 uint32_t image) {
   std::vector<AnnotatedFunction> functions;
+  // All functions first and then one pass through the samples, which are many more.
   for (const FunctionRange& range : ranges)
     functions.push_back(annotate(symbols, range, disassembler));
   count_samples(profile, samples, image, functions);
@@ -443,6 +489,7 @@ std::vector<AnnotatedFunction> annotate_sampled(const ImageSymbols& symbols,
 }
 
 Functions functions_at(const Functions& all, const SamplesOfCode& code) {
+  // Several sampled addresses lie in one function, which is shown once.
   std::set<size_t> indices;
   for (ImageAddress address : code.wanted) {
     // The function that begins last before it, if it reaches so far.
@@ -454,6 +501,8 @@ Functions functions_at(const Functions& all, const SamplesOfCode& code) {
   Functions found;
   for (size_t index : indices)
     found.push_back(all[index]);
+  // The hottest function first; those without samples of their own stay in the order of
+  // addresses.
   std::ranges::stable_sort(found, std::greater(), [&](const FunctionRange& function) {
     return sum_of(code.self, to_integer(function.address), function.size);
   });
@@ -479,6 +528,9 @@ struct Place {
   AnnotatedInstruction* indirect_call = nullptr;  // if it returns to behind one
 };
 
+// Charges samples to code in one pass. Each location of the profile is looked up once, when
+// this is made, and from then on has a list of counters to add to; a stack is then nothing but
+// a walk over those lists.
 class CodeCounter {
 public:
   CodeCounter(const Profile& profile, uint32_t image, std::span<AnnotatedFunction> functions)
@@ -487,6 +539,7 @@ public:
       for (AnnotatedInstruction& instruction : function.instructions)
         instructions_.push_back({to_integer(instruction.address), &instruction, &function});
     std::ranges::sort(instructions_, {}, &CodeAt::address);
+    // Owners before places: place_of() asks for the owner of each function.
     find_owners();
     places_.reserve(profile.locations.size());
     for (const Location& location : profile.locations)
@@ -494,6 +547,9 @@ public:
   }
 
   void count(std::span<const SampleCount> samples) {
+    // Samples are numbered from 1, for 0 is the state of a counter that has seen none. A
+    // function that is in a stack twice finds its number there the second time, and adds to
+    // its total once.
     uint64_t number = 0;
     for (const SampleCount& sample : samples) {
       std::span<const LocationId> stack = profile_.stack(sample.stack);
@@ -503,6 +559,9 @@ public:
         const Place& place = places_[to_index(stack[i])];
         for (const CountedPlace& counted : place.counted)
           add(counters_[counted.counter], number, amount, i == 0 && counted.is_innermost);
+        // The profile knows which function an indirect call went to: the callee is the frame
+        // next to it in the stack, and its outermost function is the one that was called, not
+        // one inlined there.
         if (!place.indirect_call || i == 0)
           continue;
         std::span<const Frame> called =
@@ -515,6 +574,7 @@ public:
 
   // The one that was called the most is told, and how many others were.
   void name_called() const {
+    // The map is sorted by instruction first, so the callees of one lie side by side.
     for (auto of = called_.begin(); of != called_.end();) {
       auto next = std::find_if(of, called_.end(), [&](const auto& other) {
         return other.first.first != of->first.first;
@@ -544,9 +604,12 @@ private:
   }
 
   const CodeAt* instruction_at(const Location& location) const {
+    // A goroutine's creator is no frame of the stack: counting it would charge the go
+    // statement with the work of all goroutines that it began.
     if (!location.image_address || location.is_creator ||
         profile_.mappings[to_index(location.mapping)].image != image_)
       return nullptr;
+    // Return addresses are those of the next instruction: call_of() steps back into the call.
     uint64_t address = location.call_of(to_integer(*location.image_address));
     auto after = std::ranges::upper_bound(instructions_, address, {}, &CodeAt::address);
     if (after == instructions_.begin())
@@ -572,9 +635,12 @@ private:
     Place place;
     if (const CodeAt* at = instruction_at(location)) {
       place.counted.push_back({counter_of(at->instruction->samples)});
+      // A call whose target the instruction itself has is direct.
       if (location.is_return && !at->instruction->code.target)
         place.indirect_call = at->instruction;
     }
+    // Functions and lines by their names in the profile, wherever their code is: also in
+    // functions that inlined them.
     std::span<const Frame> frames =
         location.is_creator ? std::span<const Frame>() : profile_.frames_of(location);
     for (size_t i = 0; i < frames.size(); i++) {

@@ -43,12 +43,15 @@ std::string in_module_cache(std::string_view path) {
 }
 
 std::vector<std::string_view> lines_of(std::string_view text) {
+  // Borrowed from the mapping, which File keeps as long as the lines.
   std::vector<std::string_view> lines;
   while (!text.empty())
     lines.push_back(take_line(text));
   return lines;
 }
 
+// The text goes to a terminal: tabs become spaces so that widths can be counted, and
+// printable() takes control characters away. Lines of Windows end in "\r\n".
 std::string shown_line(std::string_view line) {
   constexpr size_t kTab = 4;
   if (line.ends_with('\r'))
@@ -65,6 +68,8 @@ std::string shown_line(std::string_view line) {
 }  // namespace
 
 std::vector<std::string> SourceFiles::candidates(std::string_view path) const {
+  // Below --source every end of the path is tried, the longest first: the directory may be a
+  // checkout of any part of the tree that the program was built from.
   std::vector<std::string> found;
   for (std::string_view rest = path; !places_.directory.empty() && !rest.empty();) {
     if (!rest.starts_with('/'))
@@ -72,6 +77,9 @@ std::vector<std::string> SourceFiles::candidates(std::string_view path) const {
     size_t slash = rest.find('/');
     rest = slash == rest.npos ? "" : rest.substr(slash + 1);
   }
+  // An absolute path is left to find(), which looks for it below the root. A relative one is
+  // of a program built with -trimpath: "net/http/server.go" lies in GOROOT, and a path that
+  // begins with a module in the cache of modules.
   if (path.starts_with('/'))
     return found;
   if (!places_.go_root.empty())
@@ -83,6 +91,7 @@ std::vector<std::string> SourceFiles::candidates(std::string_view path) const {
 
 namespace {
 
+// Compared by real paths: a link below the directory may lead anywhere.
 bool lies_below(const std::string& path, const std::string& directory) {
   UniqueFd top = find_file(directory);
   std::string real = top ? real_path(top, "") : "";
@@ -102,6 +111,8 @@ bool everybody_may_read(const UniqueFd& found, const std::string& root) {
   std::string path = real_path(found, root);
   if (path.empty() || (status_of(found).st_mode & S_IROTH) == 0)
     return false;
+  // A directory without the x bit for others hides a file whose own bits say that all may read
+  // it.
   for (size_t end = path.find('/', 1); end != path.npos; end = path.find('/', end + 1))
     if ((status_of(find_file(path.substr(0, end), root)).st_mode & S_IXOTH) == 0)
       return false;
@@ -114,6 +125,7 @@ SourceFiles::SourceFiles(Places places, std::optional<uid_t> writer, uid_t calle
     : places_(std::move(places)) {
   if (writer)
     trusted_.push_back(*writer);
+  // Root as the caller would be trusted with every file of root's, /etc/shadow too.
   if (caller != 0)
     trusted_.push_back(caller);
 }
@@ -125,6 +137,8 @@ bool SourceFiles::may_show(const UniqueFd& found, const std::string& root) const
 }
 
 bool SourceFiles::open(const std::string& path, const std::string& root, File& file) const {
+  // Looked at before it is opened, and then opened by the same descriptor: the file that was
+  // allowed is the one that is read, whatever the path leads to by then.
   UniqueFd found = find_file(path, root);
   if (!S_ISREG(status_of(found).st_mode))
     return false;
@@ -137,6 +151,7 @@ bool SourceFiles::open(const std::string& path, const std::string& root, File& f
   if (!mapped || (*mapped)->bytes().size() > kMaxFile)
     return false;
   std::string_view text = as_text((*mapped)->bytes());
+  // A source has no NUL; a binary that a path happens to name has.
   if (text.find('\0') != text.npos)
     return false;
   file = {.mapped = *std::move(mapped),
@@ -150,6 +165,7 @@ const SourceFiles::File& SourceFiles::find(std::string_view path) {
   auto known = files_.find(path);
   if (known != files_.end())
     return known->second;
+  // A path without a file is kept as well, so that each is looked for once.
   File& file = files_[std::string(path)];
   if (path.empty() || has_dots(path))
     return file;
@@ -215,6 +231,8 @@ std::string missing_note(const SourceFiles& sources) {
 }
 
 SourceFiles::Places source_places(const std::string& directory, const std::string& root) {
+  // The directories of `go env`, by the environment alone: go itself may not be installed here,
+  // and parsers start no programs.
   SourceFiles::Places places{.directory = directory,
                              .root = root,
                              .go_root = environment("GOROOT"),
@@ -224,6 +242,8 @@ SourceFiles::Places source_places(const std::string& directory, const std::strin
   std::string go_path = environment("GOPATH");
   if (go_path.empty() && !environment("HOME").empty())
     go_path = environment("HOME") + "/go";
+  // GOPATH may be a list. Go downloads modules into the first directory of it only, but older
+  // ones may have been left in others.
   for (std::string_view part : split(go_path, ':'))
     if (!part.empty()) {
       places.module_directories.push_back(std::string(part) + "/pkg/mod");
@@ -235,6 +255,8 @@ SourceFiles::Places source_places(const std::string& directory, const std::strin
 ImageSources sources_of(const RecordedImage& image, const std::string& directory,
                         const DebugFileOptions& files, const HeldFiles& held) {
   RecordedFile file = open_recorded(image, files, held);
+  // A copy in a recording belongs to whoever recorded, which says nothing of the program's
+  // author.
   bool has_owner = file.symbols && !held.contains(image.id);
   return {SourceFiles(source_places(directory, files.symfs),
                       has_owner ? file.symbols->owner() : std::nullopt),
@@ -261,6 +283,8 @@ struct LinesOfFunction {
 
 std::vector<LinesOfFunction> find_lines(const Profile& profile, const ViewOptions& options) {
   FrameKeys functions(profile, Dimension::Kind::kFunction);
+  // One entry for a function as the table of functions tells them apart: static functions of
+  // one name in two files are two.
   std::map<uint64_t, LinesOfFunction> found;  // by the identity of the function
   for (const Total& total : frame_totals(profile, profile.samples, functions)) {
     const ViewKey& key = functions[total.key];
@@ -268,6 +292,7 @@ std::vector<LinesOfFunction> find_lines(const Profile& profile, const ViewOption
       continue;
     LinesOfFunction& lines = found[key.identity];
     lines.image = key.image;
+    // A size of 0 stands for a function without code: no instructions are shown for it.
     lines.function.range.name = profile.name_of(key.function);
     lines.function.source = FrameSource::kGiven;
     lines.function.samples = {total.self, total.total};
@@ -307,6 +332,7 @@ std::string FunctionLines::text(const Profile& profile, const ViewOptions& optio
                                 const Amounts& amounts) {
   std::map<uint32_t, ImageSources> images;
   auto image_of = [&](uint32_t index) -> ImageSources& {
+    // Functions of one image share its source files, which are so opened once.
     auto known = images.find(index);
     if (known == images.end())
       known =

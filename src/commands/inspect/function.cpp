@@ -18,6 +18,10 @@ namespace gosym {
 
 namespace {
 
+// The table has the linker's names. Where they are shown otherwise, "main.F[...]" for a
+// generic function or "gopkg.in/..." for an escaped path, both forms find the function. The
+// name in full is worked out only for names with such marks: this is asked of every function
+// of the table.
 bool is_named(std::string_view name, const std::string& wanted) {
   if (name == wanted)
     return true;
@@ -54,6 +58,7 @@ void add_place(ImageAddress begin, ImageAddress end, Record& record) {
   record.add_member("end", as_hex(end));
 }
 
+// Rows count from the entry of the function; people and programs get addresses.
 void print_text(const FunctionView& view, const FunctionView::Table& table) {
   print(stdout, "{}{}{} at {:#x}\n", table.name, table.meaning.empty() ? "" : " ",
         table.meaning, table.offset);
@@ -92,6 +97,7 @@ void write_json(JsonWriter& json, const FunctionView& view, const FunctionView::
   json.field("meaning", table.meaning);
   json.field("offset", table.offset);
   json.field("whole", table.contents.is_whole);
+  // JsonWriter hands out the rows alone, but the files lie beside them, by the same index.
   size_t row_number = 0;
   json.array("ranges", table.contents.rows, [&](const go::PcValue& row) {
     json.object([&] {
@@ -162,7 +168,9 @@ std::optional<uint32_t> go_function_at(const ImageSymbols& symbols, ImageAddress
 
 }  // namespace
 
-// Many may match what is only a part of their names: these are listed.
+// Many may match what is only a part of their names: these are listed. The search goes from the
+// exact to the vague: a Go function by name or address, any function by name or address, a
+// regular expression, and at last a part of a name.
 Result<int> show_function(const ImageSymbols& symbols, const InspectOptions& options) {
   if (const auto& module = symbols.go_module())
     if (auto found = find_go_functions(*module, options.function); !found.empty()) {
@@ -187,6 +195,8 @@ Result<int> show_function(const ImageSymbols& symbols, const InspectOptions& opt
     print_functions(functions, options.is_json);
     return kSuccess;
   }
+  // A name may be that of several functions, as with static functions of C. A Go function that
+  // only an expression found is shown from its table as well.
   for (const FunctionRange& function : functions) {
     if (&function != functions.data() && !options.is_json)
       print(stdout, "\n");
@@ -225,6 +235,7 @@ std::string_view kind_name(FunctionKind kind) {
 
 // "0x5 (root of a stack, assembly)"
 std::string flags_text(uint8_t flags) {
+  // The bits of internal/abi: FuncFlagTopFrame, FuncFlagSPWrite, FuncFlagAsm.
   static constexpr std::pair<uint8_t, std::string_view> kFlags[] = {
       {1, "root of a stack"}, {2, "sets SP freely"}, {4, "assembly"}};
   std::string names;
@@ -252,6 +263,7 @@ void add_fields(const go::Module& module, const go::Function& function, Record& 
   add_count("record_size", function.size);
   add_offset("entry", function.entry);
   add_offset("name_offset", function.name_offset);
+  // Assembly without a prototype: the runtime's ArgsSizeUnknown.
   if (function.arguments_size == INT32_MIN)
     to.add("arguments_size", "arguments_size", "unknown");
   else
@@ -262,6 +274,7 @@ void add_fields(const go::Module& module, const go::Function& function, Record& 
   add_offset("pcfile", function.pcfile);
   add_offset("pcln", function.pcln);
   add_count("pcdata_count", table.pcdata_count(function));
+  // A function that the linker itself made is of no compilation unit, and so has no files.
   if (table.format() >= go::Format::kGo1_16 && function.unit == go::kNoUnit)
     to.add("unit", "unit", "none");
   else if (table.format() >= go::Format::kGo1_16)
@@ -281,6 +294,7 @@ void add_fields(const go::Module& module, const go::Function& function, Record& 
 
 void add_table(const go::Module& module, const go::Function& function, std::string name,
                std::string_view meaning, uint32_t offset, FunctionView& view) {
+  // Offset 0 is no table (go/pclntab.h).
   if (offset == 0)
     return;
   view.tables.push_back({std::move(name),
@@ -294,6 +308,8 @@ void add_tables(const go::Module& module, const go::Function& function, Function
   const go::Pclntab& table = module.table;
   add_table(module, function, "pcsp", "", function.pcsp, view);
   add_table(module, function, "pcfile", "", function.pcfile, view);
+  // The values of pcfile are numbers of files: a reader wants the names. back() is pcfile's
+  // table, which add_table() adds for every offset but 0.
   if (function.pcfile != 0)
     for (const go::PcValue& row : view.tables.back().contents.rows)
       view.tables.back().files.push_back(table.file(function, row.value));
@@ -306,6 +322,8 @@ void add_tables(const go::Module& module, const go::Function& function, Function
 
 // Address from which the offsets of funcdata count; none if it is not known.
 std::optional<ImageAddress> gofunc_address(const go::Module& module) {
+  // Up to Go 1.17 funcdata are addresses already, which is a base of 0. Later moduledata has
+  // the base; without moduledata it is where module.h found it in the table.
   if (!module.table.has_offsets())
     return ImageAddress{0};
   auto table = module.image->loaded_from(module.table_address);
@@ -335,6 +353,10 @@ Tree read_tree(const go::Module& module, const go::Function& function,
   Tree tree;
   for (const go::PcValue& row : indices.rows) {
     int32_t index = row.value;
+    // The way outwards by the parents that entries name, which only entries up to Go 1.19 do.
+    // Later the caller of a call is the index at its parent pc: a row of its own, which the
+    // loop above comes to anyway. Each entry is read once, so that entries that name each
+    // other in a circle end.
     while (index >= 0 && !tree.contains(static_cast<uint32_t>(index))) {
       auto call = go::read_inlined_call(module.table, bytes, static_cast<uint32_t>(index));
       if (!call)
@@ -349,6 +371,8 @@ Tree read_tree(const go::Module& module, const go::Function& function,
 // The calling entry: one before, or none; a damaged one, or one that calls itself, has none.
 std::optional<uint32_t> caller_of(const Tree& tree, const go::PcTable& indices,
                                   const go::Pclntab& table, uint32_t index) {
+  // A caller has a lower index in every healthy table: what has not is cut off and shown as a
+  // root, and so nothing is left out and no circle is left for the walk below.
   const go::InlinedCall& call = tree.at(index);
   int32_t parent =
       table.has_start_lines() ? indices.at(call.parent_pc).value_or(-1) : call.parent;
@@ -391,6 +415,8 @@ void add_inlined(const go::Module& module, const go::Function& function, Functio
   for (const auto& [index, call] : tree)
     callees.emplace(caller_of(tree, indices, module.table, index), index);
 
+  // Callees are pushed last to first, so that the first is taken next: the order is that of
+  // the table, a call with all that it contains before its next sibling.
   struct Pending {
     uint32_t index = 0;
     int depth = 0;
@@ -415,6 +441,7 @@ void add_inlined(const go::Module& module, const go::Function& function, Functio
 
 std::optional<FunctionView> view_function(const go::Module& module, uint32_t index) {
   auto function = module.table.function(index);
+  // The place comes from functab, and the record has to agree with it (Pclntab::function()).
   auto begin = module.address_of(module.table.entry(index));
   if (!function || !begin)
     return std::nullopt;
@@ -456,6 +483,8 @@ struct CodeRow {
 template <class Value, class Find>
 std::vector<CodeRow<Value>> rows_of(const FunctionRange& function, Find find) {
   std::vector<CodeRow<Value>> rows;
+  // No source says how far its answer reaches, so each address is asked: `kMostCode` bounds
+  // the work. Addresses without an answer are in no row, and end the row before them.
   uint64_t begin = to_integer(function.address);
   uint64_t end = begin + std::min(function.size, kMostCode);
   for (uint64_t address = begin; address < end; address++) {
@@ -478,6 +507,8 @@ std::vector<CodeRow<LineText>> lines_of(const ImageSymbols& symbols,
     auto source = symbols.find(address, calls);
     if (!source || calls.front().line == 0)
       return std::nullopt;
+    // The innermost call has the line of the code. Its function is named only if it was
+    // inlined: else it is the one that is shown.
     const Call& call = calls.front();
     return LineText{call.file, call.line,
                     call.is_inlined ? display_name(call.function, *source, NameForm::kShort)
@@ -512,10 +543,14 @@ struct RuleText {
 RuleText text_of_rule(const UnwindRule& rule) {
   using Return = UnwindRule::ReturnAddress;
   using Frame = UnwindRule::FramePointer;
+  // A DWARF expression is evaluated with a thread's registers and memory; there is no text for
+  // it.
   if (rule.is_evaluated)
     return {"an expression", "", ""};
+  // The root of a stack: nothing is to be found behind it.
   if (rule.return_kind == Return::kNone)
     return {"none", "none", ""};
+  // Brackets stand for the word in memory at that place, as in assembly.
   std::string cfa = text_of_place(rule.cfa);
   return {rule.is_cfa_loaded ? fmt::format("[{}]", cfa) : cfa,
           rule.return_kind == Return::kOnStack
@@ -548,6 +583,8 @@ void print_native_text(const ImageSymbols& symbols, const FunctionRange& functio
   print(stdout, "name from       {}\n", source_text(symbols, function));
   if (function.size > kMostCode)
     print(stdout, "shown           the first {}\n", human_size(kMostCode));
+  // A part without rows has no heading: the file has no debugging information, or no call
+  // frame information, for this code.
   auto lines = lines_of(symbols, function);
   if (!lines.empty())
     print(stdout, "lines\n");

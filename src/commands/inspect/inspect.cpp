@@ -23,6 +23,12 @@
 
 namespace gosym {
 
+// The views of `gosym inspect` but for --function (function.cpp). run_inspect() opens the
+// names of the binary once and hands them to one view. A view collects facts into a value
+// (Header, Summary, CheckReport), from which a print_text() and a print_json() write; where
+// both show mostly the same facts these go through a Record, which has the lines for people
+// and the members for programs side by side.
+
 namespace {
 
 using Show = Result<int> (*)(const ImageSymbols&, const InspectOptions&);
@@ -56,6 +62,9 @@ Result<int> run_inspect(AskedInspection& options) {
   if (!files)
     return std::move(files).error();
   options.files = *std::move(files);
+  // The binary may be anybody's: from here on it is read by a process without rights. The
+  // places of debug files have to be known before, because that process may open files below
+  // these alone.
   auto confined = become_parser({.inputs = {options.binary}, .roots = roots_of(options.files)});
   if (!confined)
     return std::move(confined).error();
@@ -88,6 +97,8 @@ std::vector<Option> view_options(AskedInspection& options) {
                        "call frames; a part of a name or a regular expression lists the "
                        "functions that match",
                    .take = set_function});
+  // Each option excludes all the names (its own does not count), so that two views are
+  // refused. --function is not among the names: it is enough that it excludes them.
   for (Option& view : views)
     view.excludes = names;
   return views;
@@ -137,6 +148,8 @@ Command make_inspect() {
 
 namespace {
 
+// The keys of `go version -m`: "mod" for the main module, "dep" for the others, "=>" for the
+// code that stands in for the module of the line before.
 void print_text(std::string_view key, const go::ModuleVersion& module) {
   print(stdout, "{}", key);
   for (std::string_view field : {module.path, module.version, module.sum})
@@ -236,6 +249,8 @@ struct Header {
   const go::Module* module = nullptr;  // none if the table cannot be used
 };
 
+// Pairs of entry and record offset, and behind the last pair the end of the last function. All
+// three are of one width: u32 where entries are offsets, words before Go 1.18.
 uint64_t functab_size(const go::Pclntab& table) {
   uint64_t entry_size = table.has_offsets() ? 4 : table.header().pointer_size;
   return (2 * table.header().function_count + 1) * entry_size;
@@ -255,9 +270,14 @@ std::vector<HeaderPart> parts_of(const go::Module& module) {
       {"files", header.files, header.pc_values - header.files},
       {"pc_values", header.pc_values, header.functions - header.pc_values},
       {"functab", header.functions, functab_size(table)}};
+  // Nothing in the header says where the records end. Their offsets count from the start of
+  // functab, so the last record's end less functab itself is their size. Without that record,
+  // in a damaged table, the part is left out.
   if (auto last = table.function(table.function_count() - 1))
     parts.push_back({"records", header.functions + functab_size(table),
                      last->offset + last->size - functab_size(table)});
+  // From Go 1.26 on funcdata lies behind the records, and moduledata has the end of the whole.
+  // Before, it has no field epclntab, for which value() gives 0.
   if (module.data && module.data->value("epclntab") != 0) {
     uint64_t gofunc = module.data->value("gofunc");
     parts.push_back({"gofunc", gofunc - to_integer(module.table_address),
@@ -266,7 +286,9 @@ std::vector<HeaderPart> parts_of(const go::Module& module) {
   return parts;
 }
 
-// The magic that the table has been read as.
+// The magic that the table has been read as: the file's may be none of Go's. One magic stands
+// for each order of header words, which Go 1.18 and 1.20 have in common, as do the releases
+// before 1.16.
 uint32_t magic_of(const go::Pclntab& table) {
   if (table.has_offsets())
     return go::kMagic120;
@@ -286,6 +308,9 @@ Header whole_header(const elf::Image& image, const go::Module& module) {
 
 // Header of a table that cannot be used; none if there is nothing to read.
 std::optional<Header> damaged_header(const elf::Image& image) {
+  // The first place is the table's section if there is one. The module could not be read, so
+  // the fields go by the magic that is in the file; an unknown one yields the start of the
+  // header only.
   auto places = go::find_table_places(image);
   if (places.empty())
     return std::nullopt;
@@ -300,6 +325,7 @@ std::string_view order_name(ByteOrder order) {
   return order == ByteOrder::kBig ? "big-endian" : "little-endian";
 }
 
+// The bytes of a table are a view of the file's: their distance is the offset.
 uint64_t file_offset(const elf::Image& image, const Header& header) {
   return static_cast<uint64_t>(header.place.bytes.data() - image.file.data());
 }
@@ -318,6 +344,8 @@ Record header_record(const elf::Image& image, const Header& header,
   record.add("byte order", "byte_order", order_name(image.order));
   if (const go::Module* module = header.module) {
     record.add("layout", "layout", releases_of(*module));
+    // Without offsets the entries are addresses. People are told "none", programs have no
+    // member.
     if (module->table.has_offsets())
       record.add("text base", "text", as_hex(module->text));
     else
@@ -354,6 +382,8 @@ void print_json(const elf::Image& image, const Header& header, const std::string
       json.object([&] {
         json.field("name", field.name);
         json.field("offset", field.offset);
+        // Addresses and marks are texts in hex, as everywhere in this JSON; counts and offsets
+        // are numbers.
         if (field.name == "magic" || field.name == "text_start")
           json.field("value", as_hex(field.value));
         else
@@ -373,6 +403,8 @@ void print_json(const elf::Image& image, const Header& header, const std::string
 
 }  // namespace
 
+// A damaged table is shown as far as its header goes, and then reported as the error that it
+// is: the fields are what somebody needs to see why it is damaged.
 Result<int> show_header(const ImageSymbols& symbols, const InspectOptions& options) {
   const elf::Image& image = symbols.image();
   std::optional<Header> header;
@@ -392,12 +424,14 @@ Result<int> show_header(const ImageSymbols& symbols, const InspectOptions& optio
 namespace {
 
 void sort_functions(std::vector<FunctionRange>& functions, const std::string& order) {
+  // Functions come by address: equal keys stay in that order.
   if (order == "size")
     std::ranges::stable_sort(functions, std::ranges::greater{}, &FunctionRange::size);
   else if (order == "name")
     std::ranges::stable_sort(functions, {}, &FunctionRange::name);
 }
 
+// At least `width` digits or fillings, at most 16.
 void append_hex(uint64_t number, size_t width, char filling, std::string& text) {
   std::array<char, 16> digits;
   size_t first = digits.size();
@@ -428,6 +462,7 @@ void append_text(const FunctionRange& function, std::string& text) {
 }
 
 void print_text(const std::vector<FunctionRange>& functions) {
+  // One write for some hundred lines. The last function writes the rest.
   constexpr size_t kPrintedAtOnce = 65536;
   std::string text;
   for (const FunctionRange& function : functions) {
@@ -454,6 +489,7 @@ void print_json(const FunctionRange& function) {
 }
 
 void print_text(const elf::Section& section, uint64_t file_size) {
+  // .bss and the like have a size in memory and no bytes in the file.
   uint64_t stored = section.type == SHT_NOBITS ? 0 : section.size;
   print(stdout, "{:<26} {:#12x} {:#10x} {:>10} {:5.1f} %\n", printable(section.name),
         to_integer(section.address), section.size, human_size(section.size),
@@ -508,6 +544,7 @@ void print_text(const go::Module& module) {
   for (const go::ModuleField& field : data.fields()) {
     print(stdout, "{:>4}  {:<11}  {:#x}", field.word, field.name, data.word(field.word));
     if (field.is_slice)
+      // A slice is three words: address, length, capacity.
       print(stdout, ", length {}, capacity {}", data.word(field.word + 1u),
             data.word(field.word + 2u));
     print(stdout, "\n");
@@ -560,6 +597,7 @@ Result<int> show_module_data(const ImageSymbols& symbols, const InspectOptions& 
 
 namespace {
 
+// Sections that the summary lists: the code, and the places that names and lines come from.
 bool matters(const elf::Section& section) {
   static constexpr std::string_view kNames[] = {
       ".text",   ".gopclntab", ".data.rel.ro.gopclntab", ".symtab",
@@ -575,6 +613,7 @@ uint64_t count_symbols(const elf::Image& image, uint32_t section_type) {
 
 uint64_t count_minidebuginfo(const elf::Image& image) {
   auto section = image.contents(".gnu_debugdata");
+  // A section that cannot be unpacked counts 0 here; ImageSymbols has noted the problem.
   auto unpacked = section ? elf::unpack_minidebuginfo(*section) : std::vector<std::byte>();
   auto unpacked_image = elf::parse(unpacked ? *unpacked : Bytes{});
   return unpacked_image ? count_symbols(*unpacked_image, SHT_SYMTAB) : 0;
@@ -599,7 +638,12 @@ uint64_t count_nameless(const go::Pclntab& table) {
   return count;
 }
 
+// The last line of the summary: from which of its sources gosym will name the code, and what
+// will be missing. The cases are in the order of evidence in which ImageSymbols asks its
+// sources, so the first that is there decides.
 std::string consequence(const Summary& summary) {
+  // Object files and kernel modules have section offsets, no addresses, until somebody links
+  // them.
   if (summary.is_relocatable)
     return "nothing: what it is linked into, or the running kernel, has names for its code";
   if (summary.table) {
@@ -616,6 +660,7 @@ std::string consequence(const Summary& summary) {
   }
   bool has_dwarf = summary.kind.has_dwarf || summary.has_debug_dwarf;
   bool has_symtab = summary.symtab_count > 0 || summary.debug_symtab_count > 0;
+  // Debugging information with a problem is used as far as it can be read.
   if (has_dwarf && !summary.problem.empty())
     return fmt::format(
         "debugging information names a part of the code, for there is a problem{}",
@@ -654,6 +699,7 @@ std::string describe_count(uint64_t functions) {
   return functions == 0 ? "no functions" : fmt::format("{} functions", with_commas(functions));
 }
 
+// Compressed sections (.zdebug_, or SHF_COMPRESSED) count with their size in the file.
 std::string describe_dwarf(const Summary& summary) {
   uint64_t size = 0;
   for (const elf::Section& section : summary.sections)
@@ -666,6 +712,8 @@ std::string describe_dwarf(const Summary& summary) {
 }
 
 std::string describe_debug_file(const Summary& summary) {
+  // An empty text: no line. Nothing is missed where the binary has all that a debug file would
+  // add.
   if (summary.debug_file.empty())
     return summary.looked_in.empty() ? "" : "none; looked for were";
   return fmt::format("{}, {}, {}", summary.debug_file,
@@ -732,6 +780,8 @@ Summary summarize(const ImageSymbols& symbols, const std::string& path,
     summary.debug_symtab_count = count_symbols(debug_file->binary->image(), SHT_SYMTAB);
     summary.has_debug_dwarf = elf::kind_of(debug_file->binary->image()).has_dwarf;
   } else if (!summary.table && (!summary.kind.has_dwarf || summary.symtab_count == 0)) {
+    // For one who may want to put a debug file there. Nothing is missed where there is a Go
+    // table, or both DWARF and .symtab.
     summary.looked_in = debug_file_places(image, path, files);
   }
   for (const elf::Section& section : image.sections)
@@ -773,6 +823,8 @@ void add_go_version(const go::BuildInfo& info, Record& record) {
 }
 
 void add_table(const Summary& summary, Record& record) {
+  // People get one line for the table, programs an object of its facts; a table that cannot be
+  // used is no object, but has its problem as a member.
   record.add_line("pclntab", summary.table               ? describe(*summary.table)
                              : summary.has_damaged_table ? "unusable"
                                                          : "none");
@@ -815,6 +867,7 @@ Record summary_record(const std::string& path, const Summary& summary) {
   record.add("file", fmt::format("{}, {}", path, human_size(summary.file_size)), "file", path);
   record.add_member("size", summary.file_size);
   record.add_line("kind", describe(summary));
+  // The kind is one sentence for people and four members for programs.
   record.add_member("type", std::string(summary.kind.type));
   record.add_member("machine", std::string(summary.kind.machine));
   record.add_member("linking", std::string(summary.kind.linking));
@@ -828,6 +881,8 @@ Record summary_record(const std::string& path, const Summary& summary) {
     record.add(label, describe_count(count), name, count);
   };
   add_count(".symtab", "symtab_functions", summary.symtab_count);
+  // People get no line for what most systems' files do not have; programs always get the
+  // count.
   if (summary.minidebuginfo_count > 0)
     add_count(".gnu_debugdata", "gnu_debugdata_functions", summary.minidebuginfo_count);
   else
@@ -875,6 +930,9 @@ namespace {
 
 // A table that cannot be read at all fails the first of all invariants.
 Result<go::CheckReport> check(const ImageSymbols& symbols) {
+  // Three answers: a module is checked; a table that could not be read is a report with a
+  // single failed check, so that --json has the same form for it; and no table at all is an
+  // error.
   go::Check table{"the function table can be read"};
   table.expect(symbols.problem().empty(), [&] { return symbols.problem(); });
   go::CheckReport report;
