@@ -25,6 +25,11 @@
 
 namespace gosym {
 
+// A command line becomes a ChosenSource (source.h), with which the process gives up its
+// rights. Each look opens that source anew, names all goroutines of it, and chooses those that
+// the options want: a Look. One look is written in one of the forms of views.h or as a
+// profile; several are compared, by --watch from one to the next, by --leaks all together.
+
 namespace {
 
 // The options that choose goroutines.
@@ -56,6 +61,8 @@ struct GoroutinesOptions {
 
 constexpr size_t kLooksForLeaks = 5;
 
+// Questions in the order of their costs: the stack, whose frames have to be put together,
+// comes last.
 bool passes(const GoroutineFilter& filter, const NamedGoroutines& named, size_t index,
             bool has_system) {
   const Goroutine& goroutine = named.goroutines.all[index];
@@ -73,6 +80,7 @@ bool passes(const GoroutineFilter& filter, const NamedGoroutines& named, size_t 
     return false;
   // The focus may be a function of the runtime, so stacks are searched whole.
   auto is_focus = [&](const Call& call) { return filter.focus->matches(call.function); };
+  // A goroutine that has not run yet is found by its creator.
   return !filter.focus || is_focus(named.creator(goroutine, has_system)) ||
          std::ranges::any_of(named.stack(goroutine, true), is_focus);
 }
@@ -153,6 +161,8 @@ void tell_notes(const Look& look) {
 void tell_states(const Look& look, const Pattern& wanted) {
   std::set<std::string> states;
   for (size_t i = 0; i < look.all.size(); i++) {
+    // Only states of goroutines that could have been shown: a hint at those of the runtime
+    // would lead nowhere without --system.
     for (const Goroutine& goroutine : look.all[i].goroutines.all)
       if (look.views[i].has_system || !look.all[i].is_system(goroutine))
         states.insert(printable(look.all[i].state(goroutine)));
@@ -175,6 +185,7 @@ Result<int> show(const Look& look, const GoroutinesOptions& options) {
     for (size_t i = 0; i < look.all.size(); i++)
       write_text((i > 0 ? "\n" : "") + text_of(look, i, options));
   }
+  // Notes come behind the result, so that they are the last lines on a terminal.
   tell_notes(look);
   if (options.filter.state)
     tell_states(look, *options.filter.state);
@@ -198,8 +209,11 @@ Result<LooksEnd> look_repeatedly(const Looks& looks, const GoroutineFilter& filt
                                  bool has_system, Use use) {
   for (size_t taken = 0; looks.count == 0 || taken < looks.count; taken++) {
     if (taken > 0)
+      // A look begins one interval after the one before has ended.
       wait_for_look(taken + 1, looks.shows_progress ? looks.count : 0, looks.interval_ns);
     auto look = look_at(open_process_source(looks.pid), filter, has_system);
+    // A process that ends is the usual end of a watch; before `least` looks there is nothing
+    // to show.
     if (!look && taken >= looks.least && look.error().exit_status() == kNoTarget)
       return LooksEnd::kProcessEnded;
     if (!look)
@@ -215,6 +229,7 @@ Result<LooksEnd> look_repeatedly(const Looks& looks, const GoroutineFilter& filt
 
 // Until the process ends, or so many looks were taken; 0: no limit.
 Result<int> watch(uint32_t pid, const GoroutinesOptions& options, uint64_t interval_ns) {
+  // By index of the runtime, in the order of GoCode::files().
   std::vector<GoroutineCounts> before;
   bool is_first = true;
   auto show_changes = [&](const Look& look) {
@@ -267,12 +282,14 @@ Result<int> look_for_leaks(uint32_t pid, const GoroutinesOptions& options,
     return std::move(end).error();
   if (*end == LooksEnd::kProcessEnded)
     tell({"the process has ended before the last look"});
+  // The time from the first look to the last, as it was: looks take time of their own.
   write_text(options.is_json ? json_of(finder, pid, interval_ns)
                              : finder.text(static_cast<double>(last - begin) / 1e9));
   return finder.has_leaks() ? kFailure : kSuccess;
 }
 
 Result<int> run_goroutines(const GoroutinesOptions& options) {
+  // Both forms of several looks have their interval in an option of their own.
   auto interval = options.is_for_leaks ? options.interval_ns : options.watch_ns;
   if (interval && names_core_file(options.process))
     return errorf("{}: a core file does not change",
@@ -289,6 +306,7 @@ Result<int> run_goroutines(const GoroutinesOptions& options) {
                               {options.pprof, options.html});
   if (!chosen)
     return std::move(chosen).error();
+  // Several looks open the process again each time; the one look below is of what was chosen.
   if (options.is_for_leaks)
     return look_for_leaks(chosen->pid, options, *interval);
   if (interval)
@@ -314,6 +332,7 @@ Result<uint64_t> parse_waited_minutes(const std::string& text) {
     return errorf(
         "'{}' is not a duration of 1m or more: Go's runtime records whole minutes only",
         printable(text));
+  // Parts of a minute are cut off: 90s is 1m, as the runtime would count it.
   return *age / kMinute;
 }
 
@@ -321,6 +340,8 @@ Result<uint64_t> parse_waited_minutes(const std::string& text) {
 std::string take_label(const std::string& text, GoroutineFilter& filter) {
   if (text.empty())
     return "it is empty";
+  // A key without a value asks for the label, whatever its value is; the value may have a "="
+  // itself.
   size_t equals = text.find('=');
   filter.label_key = text.substr(0, equals);
   filter.label_value.reset();
@@ -441,12 +462,15 @@ Command make_goroutines() {
 
 namespace {
 
+// Makes a profile out of goroutines: each is a sample of count 1 with no weight of time. Its
+// frames have names already, so that the locations have no addresses and no mapping of a file.
 class GoroutineProfileBuilder {
 public:
   GoroutineProfileBuilder(const NamedGoroutines& named, const GoroutineSource& source)
       : named_(named), pid_(source.pid) {
     profile_.start_realtime_ns = source.realtime_ns;
     utsname system{};
+    // This machine is the program's own, except of a core file, which may be of any.
     if (!source.is_core && uname(&system) == 0) {
       profile_.info.host = system.nodename;
       profile_.info.kernel_release = system.release;
@@ -454,6 +478,7 @@ public:
     }
     profile_.info.events = {{std::string(kGoroutineEvent), 0, 1}};
     profile_.info.command_line = fmt::format("gosym goroutines {}", pid_);
+    // The mappings that every profile begins with: nobody's code, and the kernel's.
     profile_.images.resize(2);
     profile_.images[0].kind = ProfileImage::Kind::kAnonymous;
     profile_.images[1].kind = ProfileImage::Kind::kKernel;
@@ -501,6 +526,7 @@ private:
   uint32_t label_set(const Goroutine& goroutine) {
     const std::vector<GoroutineLabel>& labels = named_.labels_of(goroutine);
     auto next = static_cast<uint32_t>(profile_.label_sets.size());
+    // Set 0, the empty one, is there from the beginning (label_sets_), as in any profile.
     auto [known, is_new] = label_sets_.try_emplace(labels, next);
     if (is_new) {
       profile_.label_sets.emplace_back();

@@ -36,11 +36,15 @@ std::string_view word_of(Growth growth) {
 
 uint32_t LeakFinder::place_of(const NamedGoroutines& named, const Goroutine& goroutine,
                               bool has_system) {
+  // The number of a stack is of one look only; its addresses stay, as long as the program
+  // runs.
   std::span<const uint64_t> stack = named.goroutines.stacks[goroutine.stack];
   auto [entry, is_new] = place_numbers_.try_emplace(
       PlaceKey(named.state(goroutine), std::vector(stack.begin(), stack.end()),
                goroutine.created_at),
       static_cast<uint32_t>(places_.size()));
+  // Texts are made at the first sight of a place: the goroutines of this look are gone by the
+  // next.
   if (is_new) {
     Place place = {.state = named.state(goroutine),
                    .stack = stack_text_of(named, goroutine, has_system)};
@@ -56,6 +60,7 @@ void LeakFinder::add_look(const NamedGoroutines& named, const GoroutineView& vie
   totals_.push_back(view.shown.size());
   std::vector<SeenGoroutine> seen;
   std::vector<SeenGoroutine> born;
+  // Waiting times are of the last look.
   for (Place& place : places_)
     place.minutes = 0;
   // Many have the same stack, whose place is looked up once.
@@ -90,6 +95,7 @@ std::vector<LeakFinder::Found> LeakFinder::find() const {
   std::vector<Found> found;
   std::set<uint64_t> told;  // births, of which a place is told
   for (size_t i = 0; i < places_.size(); i++) {
+    // A place without any name, of a call or of who created it, would tell a reader nothing.
     const PlaceHistory& history = by_place_.places()[i];
     Growth growth = growth_of(history);
     if (growth == Growth::kNone || places_[i].stack.empty())

@@ -60,12 +60,14 @@ std::vector<Call> calls_of_program(std::vector<Call> stack) {
   return stack;
 }
 
+// Each address is named once, however many goroutines have it in their stacks.
 std::vector<uint64_t> addresses_of(const Goroutines& goroutines) {
   std::set<uint64_t> addresses;
   for (uint32_t i = 0; i < goroutines.stacks.size(); i++)
     addresses.insert(goroutines.stacks[i].begin(), goroutines.stacks[i].end());
   for (const Goroutine& goroutine : goroutines.all) {
     addresses.insert(goroutine.start);
+    // A return address may be that of the next function already; one less lies in the call.
     addresses.insert(goroutine.created_at - 1);
   }
   return {addresses.begin(), addresses.end()};
@@ -102,6 +104,8 @@ Result<NamedGoroutines> read_one(const GoFile& file, const GoroutineSource& sour
   named.go_version = file.version;
   GoRuntime runtime = make_runtime(file, source.code);
   runtime.threads = source.threads;
+  // The time is taken before the goroutines are read: a wait that begins while they are read
+  // is then later, and counts as none (minutes()).
   auto time = program_time(source);
   named.wait_reasons = runtime.layout.wait_reasons;
   auto goroutines = read_goroutines(runtime, source.read_memory);
@@ -153,6 +157,7 @@ bool NamedGoroutines::is_system(const Goroutine& goroutine) const {
   auto known = calls.find(goroutine.start);
   if (known == calls.end() || known->second.empty())
     return false;
+  // The outermost call: the function that has the code at its begin, nothing inlined.
   std::string_view start = known->second.back().function;
   if (!is_of_runtime(start))
     return false;
@@ -177,6 +182,7 @@ Result<std::vector<NamedGoroutines>> read_named_goroutines(const GoroutineSource
   for (const GoFile& file : source.code.files()) {
     auto named = read_one(file, source);
     if (!named) {
+      // A runtime that cannot be read is passed over as long as there is another.
       problem = std::move(named).error();
       continue;
     }

@@ -15,8 +15,13 @@
 
 namespace gosym {
 
+// A source is opened in two steps. choose_source() finds the process or the core file, starts
+// what needs rights, and gives them up; open_source() then reads memory and files, by helpers
+// in the case of a process. A core file is mapped, and its memory read from there.
+
 namespace {
 
+// A core file may be larger than memory and may have holes, which are kept as such.
 Result<std::unique_ptr<MappedFile>> map_file(const std::string& path) {
   UniqueFd found = find_file(path);
   if (!found)
@@ -42,6 +47,8 @@ std::vector<std::string> missing_parts(const elf::CoreFile& core) {
   return parts;
 }
 
+// A core file names its program by a path: if that could not be opened the user can name
+// another.
 Error no_go_code(const GoroutineSource& source) {
   return source.notes.empty() ? Error("no Go code is mapped in it").with_exit_status(kNoTarget)
                               : Error(source.notes.front())
@@ -59,6 +66,8 @@ Result<GoroutineSource> open_core(const std::string& path, const std::string& pr
   GoroutineSource source;
   source.pid = core->pid;
   source.is_core = true;
+  // The core file has no time of its own: it was written when the program crashed, more or
+  // less. A negative time of change is damage.
   source.realtime_ns = static_cast<uint64_t>(std::max<int64_t>((*file)->mtime_ns(), 0));
   source.crashed = core->first_thread;
   source.core = *std::move(file);
@@ -69,6 +78,7 @@ Result<GoroutineSource> open_core(const std::string& path, const std::string& pr
     return Error(source.notes.front())
         .with_hint("write it again, where there is room for all of it")
         .with_exit_status(kUnsupported);
+  // The parts of files that the core lacks, such as code, are put into its memory by GoCode.
   auto code = GoCode::open(*core, program, *source.memory);
   if (!code)
     return std::move(code).error();
@@ -77,6 +87,8 @@ Result<GoroutineSource> open_core(const std::string& path, const std::string& pr
   source.notes.insert(source.notes.end(), problems.begin(), problems.end());
   if (source.code.files().empty())
     return no_go_code(source);
+  // Captured by pointer, because `source` is moved when it is returned, and what `memory`
+  // points to is not.
   source.read_memory = [memory = source.memory.get()](std::span<proc::MemoryPiece> pieces) {
     memory->read(pieces);
     return Result<>(Ok{});
@@ -87,6 +99,8 @@ Result<GoroutineSource> open_core(const std::string& path, const std::string& pr
   return source;
 }
 
+// A number is taken as it is: open_process() says whether there is one. A name has to be that
+// of one process only, since goroutines are those of one.
 Result<uint32_t> find_process(const std::string& text) {
   if (auto pid = parse_decimal(text))
     return static_cast<uint32_t>(*pid);
@@ -108,6 +122,7 @@ Result<uint32_t> find_process(const std::string& text) {
 
 Result<GoroutineSource> open_process_source(uint32_t pid) {
   GoroutineSource source;
+  // A helper reads files and memory for this process, which has given up the right to.
   source.files = std::make_unique<FileHelper>();
   auto code = GoCode::open(pid, *source.files);
   if (!code)
@@ -158,6 +173,7 @@ Result<ChosenSource> choose_source(std::string_view command, const std::string& 
         .with_exit_status(kUsage);
   ChosenSource chosen;
   chosen.is_core = names_core_file(word);
+  // Options that were not given are empty.
   std::erase(outputs, "");
   NamedFiles files = {.outputs = std::move(outputs), .has_processes = true};
   if (chosen.is_core) {
@@ -174,9 +190,12 @@ Result<ChosenSource> choose_source(std::string_view command, const std::string& 
   auto pid = find_process(word);
   if (!pid)
     return std::move(pid).error();
+  // The pidfd is opened while the process is certain to be the one that was found: a number
+  // may be another process's later on (check_is_there()).
   auto process = open_process(*pid);
   if (!process)
     return std::move(process).error();
+  // Helpers with rights can be started only beforehand, and for this one process alone.
   if (auto made = make_helper_starter(*pid); !made)
     return std::move(made).error();
   if (auto confined = become_parser(files); !confined)
@@ -198,6 +217,7 @@ Result<> check_is_there(const ChosenSource& chosen) {
 }
 
 bool names_core_file(const std::string& word) {
+  // A process is more likely than a file of that name: "./4242" is the file.
   if (parse_decimal(word))
     return false;
   if (word.find('/') != word.npos)

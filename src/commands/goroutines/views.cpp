@@ -14,6 +14,11 @@
 
 namespace gosym {
 
+// All views write one text or document of the goroutines that GoroutineView has chosen. Forms
+// for people and for programs share the parts below: names and stacks as Go's tracebacks have
+// them, groups of goroutines that a reader takes for the same, and counts by the value of a
+// key.
+
 namespace {
 
 constexpr std::string_view kLabelKey = "label:";
@@ -46,6 +51,8 @@ bool is_same_call(const Call& one, const Call& other) {
 
 // Number of times that `stack` begins with the same `count` calls.
 size_t times_at_begin(std::span<const Call> stack, size_t count) {
+  // The first repetition compares the calls behind `count` with the first ones, and so each
+  // further one with the one before it: one pass, however often they repeat.
   size_t same = count;
   while (same < stack.size() && is_same_call(stack[same], stack[same - count]))
     same++;
@@ -57,6 +64,8 @@ std::vector<Turns> parts_of(std::span<const Call> stack, bool folds) {
   constexpr size_t kMostCalls = 16;  // that call each other, those inlined included
   constexpr size_t kLeastFolded = 4;
   std::vector<Turns> parts;
+  // Each round takes off one call, or the turns of one cycle. A cycle is folded where it saves
+  // kLeastFolded calls: less would hide a stack that is short enough to be read.
   while (!stack.empty()) {
     Turns part = {stack.first(1)};
     for (size_t count = 1; folds && count <= std::min(kMostCalls, stack.size()); count++)
@@ -86,6 +95,7 @@ void append_part(const Turns& part, std::string& text) {
 // `folds`: what a recursion calls again and again is shown once.
 void append_stack(const NamedGoroutines& named, const Goroutine& goroutine, bool has_system,
                   bool folds, std::string& text) {
+  // The words of the runtime's own tracebacks, so that programs that read those know them.
   switch (goroutine.stack_state) {
     case GoroutineStack::kRunning:
       text += "\tgoroutine running on other thread; stack unavailable\n";
@@ -110,6 +120,7 @@ void append_stack(const NamedGoroutines& named, const Goroutine& goroutine, bool
       text += fmt::format("...{} frames elided...\n", std::exchange(elided, 0));
     append_part(parts[i], text);
   }
+  // The walk ended before the goroutine's first function.
   if (goroutine.stack_state == GoroutineStack::kCut ||
       goroutine.stack_state == GoroutineStack::kDeep)
     text += "...additional frames elided...\n";
@@ -160,6 +171,8 @@ using Group = std::vector<const Goroutine*>;
 
 std::vector<Group> group(const NamedGoroutines& named, const GoroutineView& view) {
   std::map<GroupKey, Group> groups;
+  // The goroutines come by number, and so do the members of each group: the first is the
+  // oldest.
   for (const Goroutine* goroutine : view.shown)
     groups[{named.state(*goroutine), goroutine->is_locked, goroutine->stack_state,
             goroutine->stack, goroutine->created_at}]
@@ -167,6 +180,7 @@ std::vector<Group> group(const NamedGoroutines& named, const GoroutineView& view
   std::vector<Group> sorted;
   for (auto& [key, members] : groups)
     sorted.push_back(std::move(members));
+  // The thread that the signal came to had this goroutine.
   auto is_crashed = [&](const Group& members) {
     return named.crashed != 0 &&
            std::ranges::count(members, named.crashed,
@@ -205,6 +219,7 @@ std::string labels_text(const NamedGoroutines& named, const Group& group) {
     std::string text = values.all.size() == 1
                            ? std::string(*values.all.begin())
                            : fmt::format("{} values", with_commas(values.all.size()));
+    // Labels that only some have are told as such: "tenant: eu in 17".
     if (values.count < group.size())
       text += fmt::format(" in {}", with_commas(values.count));
     labels.push_back({std::string(key), std::move(text)});
@@ -228,6 +243,8 @@ void append_group(const NamedGoroutines& named, const Group& group, bool has_sys
     return named.minutes(*one) < named.minutes(*other);
   };
   auto [least, most] = std::ranges::minmax_element(group, by_minutes);
+  // A group can have its creator's place and many creators: the number is told if there is one
+  // only.
   bool has_one_parent = std::ranges::all_of(
       group, [&](const Goroutine* one) { return one->parent == first.parent; });
   if (group.size() == 1)
@@ -415,6 +432,7 @@ bool is_goroutine_key(std::string_view key) {
 std::string counts_of(const NamedGoroutines& named, const GoroutineView& view,
                       std::string_view key) {
   std::string text = fmt::format("{:>10}  {:>7}  {}\n", "GOROUTINES", "SHARE", printable(key));
+  // Shares are of what is shown, not of all.
   for (const auto& [value, number] : count_values(named, view, key))
     text += fmt::format(
         "{:>10}  {:>6.1f}%  {}\n", with_commas(number),
@@ -440,6 +458,8 @@ std::string changes_of(const GoroutineCounts* before, const GoroutineCounts& now
   std::vector<Row> rows;
   int64_t total = 0;
   int64_t total_change = 0;
+  // Without a look before, every place is a row and there is no change; with one, only what
+  // changed.
   auto add = [&](const std::array<std::string, 3>& place, uint64_t count, uint64_t old) {
     int64_t change = static_cast<int64_t>(count) - static_cast<int64_t>(old);
     total += static_cast<int64_t>(count);
@@ -479,6 +499,7 @@ std::string json_of(const std::vector<NamedGoroutines>& all,
   JsonWriter json;
   json.object([&] {
     json.field("pid", pid);
+    // The array hands out the runtimes alone; their views lie beside them.
     size_t runtime = 0;
     json.array("programs", all, [&](const NamedGoroutines& named) {
       json.object([&] { write_program(named, views[runtime++], json); });

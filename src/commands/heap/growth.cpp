@@ -42,6 +42,7 @@ std::string place_text(const std::vector<std::string>& stack) {
 }  // namespace
 
 Slope slope_of(const std::vector<double>& times, const std::vector<double>& amounts) {
+  // Means are taken off first: the sums stay small, and so does the error of rounding.
   double time = mean_of(times);
   double amount = mean_of(amounts);
   double spread = 0;
@@ -61,6 +62,7 @@ Slope slope_of(const std::vector<double>& times, const std::vector<double>& amou
     rest += off * off;
   }
   constexpr double kChance = 0.05;
+  // Two of the looks are used up by the two numbers of a line.
   auto freedom = static_cast<double>(times.size() - 2);
   double error = std::sqrt(rest / freedom / spread);
   slope.error = student_limit(kChance, freedom) * error;
@@ -76,18 +78,23 @@ void HeapGrowth::add_look(const Profile& profile, uint64_t time, uint64_t collec
   times_.push_back(static_cast<double>(time - begin_) / 1e9);
   collections_.push_back(collections);
   totals_.push_back(0);
+  // Only the first event: the bytes in use. A stack may have several samples, one for each
+  // size of object.
   for (const SampleCount& sample : profile.samples) {
     if (profile.owner(sample).event != 0)
       continue;
+    // Stacks are kept by name: the numbers of a profile hold for one look.
     Stack stack;
     for (LocationId location : profile.stack(sample.stack))
       for (const Frame& frame : profile.frames_of(profile.locations[to_index(location)]))
         stack.emplace_back(profile.strings[profile.functions[to_index(frame.function)].name]);
     std::vector<double>& bytes = bytes_[std::move(stack)];
+    // Looks at which the stack was not there count 0.
     bytes.resize(times_.size());
     bytes.back() += static_cast<double>(sample.weight);
     totals_.back() += static_cast<double>(sample.weight);
   }
+  // Stacks that this look did not have.
   for (auto& [stack, bytes] : bytes_)
     bytes.resize(times_.size());
 }
@@ -104,12 +111,15 @@ std::vector<HeapGrowth::Row> HeapGrowth::rows() const {
   for (const auto& [stack, bytes] : bytes_) {
     all.push_back({&stack, slope_of(times_, bytes), bytes.back()});
     chances.push_back(all.back().slope.chance);
+    // The 1 keeps a stack whose memory is all gone from a weight of 0: chances are divided by
+    // it.
     weights.push_back(1 + bytes.back());
   }
   std::vector<double> corrected = holm_corrected(chances, weights);
   std::vector<Row> rows;
   for (size_t i = 0; i < all.size(); i++)
     if (corrected[i] < kChance &&
+        // The growth over all looks, against what was in use at the last.
         all[i].slope.per_second * times_.back() >= kLeastShare * totals_.back())
       rows.push_back(all[i]);
   std::ranges::stable_sort(rows, std::ranges::greater{},
@@ -125,6 +135,8 @@ std::string HeapGrowth::text(const Screen& screen) const {
       count_text(collections_.back() - collections_.front(), "collection"),
       human_size(static_cast<uint64_t>(totals_.front())),
       human_size(static_cast<uint64_t>(totals_.back())), slope_text(slope_of(times_, totals_)));
+  // Memory in use is told as the last collection left it: without a new one all looks are the
+  // same.
   if (collections_.back() == collections_.front())
     return text + "no collection ended meanwhile: look for longer (--interval)\n";
   std::vector<Row> found = rows();

@@ -21,6 +21,12 @@
 
 namespace gosym {
 
+// The runtime of a Go program keeps profiles of its own: of allocations, and, if it is asked
+// to, of waits. run_heap() chooses the source (goroutines/source.h) and reads one of four
+// things from its memory: the heap profile, a profile of waits, or the counts of all memory,
+// as a summary or by size of objects. Profiles go through select() and write_events() as those
+// of `gosym report`; --growth compares the heap profiles of several looks.
+
 namespace {
 
 // The command line of `gosym heap`.
@@ -45,6 +51,8 @@ using FoundWaits = FoundInRuntime<ContentionProfile>;
 
 HeapRuntime make_heap_runtime(const GoFile& file, const go::HeapProfileLayout& layout) {
   go::HeapProfileVariables variables = go::find_heap_profile(*file.module);
+  // The variables lie in the program's own image: `file.bias` makes addresses in the process
+  // of those.
   auto at_run_time = [&](const std::vector<ImageAddress>& places) {
     std::vector<uint64_t> addresses;
     for (ImageAddress place : places)
@@ -65,6 +73,7 @@ Result<HeapRuntime> find_heap_runtime(const GoFile& file, uint32_t first_minor) 
                   printable(file.path))
         .with_exit_status(kUnsupported);
   auto layout = go::heap_profile_layout(file.version);
+  // Profiles of waits can be read from a later release on than heaps.
   if (!layout || go::minor_of_release(file.version).value_or(0) < first_minor)
     return errorf("'{}' was built by {}: gosym knows the {} of Go 1.{} to 1.{}",
                   printable(file.path),
@@ -109,8 +118,12 @@ double error_of(const HeapProfile& heap, bool is_allocated) {
     if (size == 0 || chance <= 0)
       continue;
     total += count * size / chance;
+    // The number of sampled objects of a bucket is binomial: `count / chance` objects, each
+    // with this chance. Its variance, count * (1 - chance), is scaled up like the number, by
+    // (size / chance)².
     variance += count * size / chance * (size / chance) * (1 - chance);
   }
+  // 1.96 standard deviations: 95 of 100 cases of a normal distribution.
   return total == 0 ? 0 : 1.96 * std::sqrt(variance) / total;
 }
 
@@ -151,6 +164,7 @@ int tell_rest(const GoroutineSource& source, bool is_torn, std::string_view what
 std::string header_of(const Profile& profile, const HeapView& view) {
   uint64_t waits = 0;
   uint64_t nanoseconds = 0;
+  // Events are told apart by their unit: that of the delay is a time.
   for (const SampleCount& sample : profile.samples)
     (measures_time(profile.info.events[profile.owner(sample).event]) ? nanoseconds : waits) +=
         sample.weight;
@@ -174,12 +188,15 @@ Result<> write_profile(Profile& profile, std::string_view header, HeapOptions& o
   if (profile.samples.empty())
     return Error("nothing that was sampled is left to show").with_exit_status(kNoTarget);
   bool is_on_screen = options.output == "-";
+  // A file gets no colours and no limits.
   options.view.screen = is_on_screen ? standard_output(options.colour) : Screen();
   auto file = OutputFile::open(options.output, readers_of(format.name, profile));
   if (!file)
     return std::move(file).error();
   if (format.name == "text")
     file->write(header);
+  // Lines for people are cut and coloured as the screen has it; formats for programs are not
+  // touched.
   write_events(profile, format, options.view, [&](std::string_view data) {
     return format.name == "text" ? file->write(on_screen(data, options.view.screen))
                                  : file->write(data);
@@ -246,8 +263,11 @@ Result<int> look_for_growth(const ChosenSource& chosen, const HeapOptions& optio
   while (growth.looks() < options.count) {
     if (growth.looks() > 0)
       wait_for_look(growth.looks() + 1, options.count, interval_ns);
+    // The process is opened at each look: it may have loaded another library of Go meanwhile.
     auto source = open_source(chosen);
     uint64_t time = monotonic_ns();
+    // The heap is taken as the last collection left it: garbage that waits for the next would
+    // look like growth.
     auto found = source ? read_first_heap(*source, HeapTime::kCollection)
                         : Result<FoundHeap>(Error(source.error()));
     // A process that ended while it was read looks like any error; this tells it apart.
@@ -327,6 +347,7 @@ OptionGroup without(OptionGroup group, std::initializer_list<std::string_view> n
   return group;
 }
 
+// An option that chooses the format. Flags are given the empty text, the others their file.
 Option heap_format(const std::string& name, std::string help, HeapOptions& options) {
   std::vector<std::string> others = {"--json", "--folded", "--pprof", "--html"};
   std::erase(others, "--" + name);
@@ -355,6 +376,8 @@ std::vector<OptionGroup> heap_options(HeapOptions& options) {
       {.names = "--inuse",
        .help = "Show what is in use, as the last collection left it (default)",
        .excludes = {"--alloc"}},
+      // All that was allocated is known at any time: it does not wait for a collection, as
+      // what is in use does.
       {.names = "--alloc",
        .help = "Show all that was allocated since the program began",
        .take =

@@ -42,10 +42,13 @@ public:
     auto [known, is_new] = stacks_.try_emplace(number, StackId{});
     if (!is_new)
       return known->second;
+    // The runtime records addresses; from here on they are calls with names, inlined ones
+    // among them.
     std::vector<HeapCall> all = calls_of(pool_[number]);
     auto shown = all.begin();
     if (hides_allocation_)
       shown = std::ranges::find_if_not(all, is_of_allocation, &HeapCall::name);
+    // Allocations of the runtime for itself have no other calls: they are shown in full.
     if (shown == all.end())
       shown = all.begin();
     std::span<const HeapCall> calls(shown, all.end());
@@ -55,6 +58,8 @@ public:
       size_t size = 1;
       while (size < calls.size() && calls[size - 1].is_within(calls[size]))
         size++;
+      // The frame below every goroutine's first function says nothing, and pprof leaves it
+      // out, too.
       if (calls.front().name() != "runtime.goexit")
         stack.push_back(location(calls.first(size)));
       calls = calls.subspan(size);
@@ -77,6 +82,7 @@ private:
     image.file.go_build_id = ids.go;
     Mapping mapping;
     mapping.image = static_cast<uint32_t>(profile_.images.size());
+    // A program has one executable segment; of several the last is taken.
     for (const elf::Segment& segment : file.image->segments) {
       if (segment.type != PT_LOAD || (segment.flags & PF_X) == 0)
         continue;
@@ -109,6 +115,8 @@ private:
 
   // True if the address is that of a call which another one was inlined into.
   bool is_of_outer(uint64_t address, std::span<const Call> outer) {
+    // Compared by names and the line of the innermost, from `outer` on: the next address
+    // stands for the same calls, as those around an inlined one have.
     const std::vector<Call>& there = calls_at(address);
     return there.size() == outer.size() && there.front().function == outer.front().function &&
            there.front().line == outer.front().line &&
@@ -127,6 +135,8 @@ private:
         calls.push_back({.address = addresses[i]});
       else
         calls.push_back({addresses[i], 0, &there[0], there.back().function});
+      // The calls around an inlined one come next as addresses of their own, or else are put
+      // in here. Wrappers are left out as in tracebacks.
       for (size_t at = 1; at < there.size(); at++) {
         if (i + 1 < addresses.size() &&
             is_of_outer(addresses[i + 1], std::span(there).subspan(at)))
@@ -141,12 +151,15 @@ private:
   const std::vector<Call>& calls_at(uint64_t address) {
     auto [known, is_new] = calls_.try_emplace(address);
     if (is_new)
+      // Return addresses: one less lies in the call.
       known->second = code_.calls_at(address - 1);
     return known->second;
   }
 
   // The location of one frame.
   LocationId location(std::span<const HeapCall> calls) {
+    // The key is that of all calls of the frame: one address can be the begin of several, with
+    // more or fewer of the calls around it.
     std::vector<std::pair<uint64_t, size_t>> key;
     for (const HeapCall& call : calls)
       key.emplace_back(call.address, call.number);
@@ -161,6 +174,7 @@ private:
       if (of.call)
         profile_.frames.push_back(
             {functions_.add(*of.call), of.call->line, FrameSource::kPclntab, of.call->kind});
+    // Without a name the location has its address only, and is of no known mapping.
     location.frame_count = static_cast<uint32_t>(profile_.frames.size()) - location.first_frame;
     location.mapping = location.frame_count == 0 ? kNoMapping : program_;
     location.unnamed = Unnamed::kUnmapped;
@@ -206,18 +220,22 @@ private:
                                                is_objects ? "objects" : "space"),
                            .period = 1,
                            .unit = is_objects ? "count" : std::string(kSizeLabel)};
+    // The first event has the rate as its period, as Go's own profiles have it.
     if (number == 0)
       event.period = std::max<uint64_t>(1, heap_.rate);
     return event;
   }
 
   void add(const HeapBucket& bucket) {
+    // Sampled amounts are scaled up by the chance of an object of this size, as the runtime
+    // itself does.
     HeapAmount allocated = scaled_up(bucket.allocated, bucket.size, heap_.rate);
     HeapAmount in_use = scaled_up(bucket.allocated - bucket.freed, bucket.size, heap_.rate);
     SampleCount sample;
     sample.stack = stacks_.stack_of(bucket.stack);
     Owner owner = {.label_set = label_set_of(bucket.size)};
     sample.count = 1;
+    // One sample for each event, in the order of info.events: see event() for their numbers.
     for (uint32_t i = 0; i < 4; i++) {
       bool is_allocated = view_.is_allocated != (i / 2 != 0);
       bool is_objects = view_.has_objects != (i % 2 != 0);
@@ -302,11 +320,14 @@ Profile profile_of(const ContentionProfile& waits, const HeapView& view, const G
     profile.info.events = is_by_time ? std::vector{time, count} : std::vector{count, time};
   else
     profile.info.events = {count};
+  // Measured once for all buckets: it takes 50 ms.
   double per_tick = has_time ? 1e9 / ticks_per_second() : 0;
   for (const ContentionBucket& bucket : waits.buckets) {
     SampleCount sample;
     sample.stack = stacks.stack_of(bucket.stack);
     sample.count = 1;
+    // The order of the two events depends on the view, so that the first is the one that is
+    // asked for.
     sample.owner = profile.owners.intern({.event = is_by_time ? 1U : 0U});
     sample.weight = bucket.count;
     profile.samples.push_back(sample);

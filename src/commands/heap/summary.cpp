@@ -11,6 +11,11 @@
 
 namespace gosym {
 
+// Two sides count the memory of a Go program. The runtime knows what each part is for
+// (MemoryCounts, read from its memory), the kernel what of it is resident (smaps). They were
+// not taken at one moment and do not count the same pages, so each row says whose figure it is
+// by where it stands: resident memory has a share, the runtime's parts of the heap have none.
+
 namespace {
 
 Result<ResidentMemory> read_resident(const GoroutineSource& source,
@@ -31,12 +36,17 @@ Result<ResidentMemory> read_resident(const GoroutineSource& source,
   std::set<uint64_t> arenas(counts.arenas.begin(), counts.arenas.end());
   for (const proc::MemoryUse& use : uses) {
     const proc::MapsEntry& mapping = use.mapping;
-    // A mapping may begin before an arena; it is the heap's if any arena begins in it.
+    // A mapping may begin before an arena; it is the heap's if any arena begins in it. Arenas
+    // are numbered by address, of 64 MiB each: the first that does not lie before the mapping.
     auto arena = arenas.lower_bound(mapping.start / kArenaSize);
     bool is_named = !mapping.path.empty();
+    // From Go 1.25 on the runtime names its mappings, where the kernel has
+    // CONFIG_ANON_VMA_NAME.
     bool is_of_go = mapping.path.starts_with("[anon: Go:");
     memory.total += use.resident;
     memory.swapped += use.swapped;
+    // In the order of certainty: a file, an arena, a name, and at last what can only be Go's
+    // because there is no C library.
     if (mapping.inode != 0)
       memory.files += use.resident;
     else if ((!is_named || is_of_go) && arena != arenas.end() &&
@@ -79,7 +89,9 @@ struct HeapPart {
 };
 
 std::vector<HeapPart> parts_of(const MemoryCounts& counts) {
-  // The counts are read one after the other, so none may be taken to be the larger.
+  // The counts are read one after the other, so none may be taken to be the larger. What was
+  // marked last is live; objects beyond that are new, or garbage that the sweeper has still to
+  // find. Before the first collection nothing is known to be live.
   uint64_t live = counts.collections == 0 ? 0 : std::min(counts.marked, counts.object_bytes);
   return {{"live", "live, as the last collection found it", live},
           {"since", "allocated since, or garbage that is not swept yet",
@@ -95,6 +107,7 @@ uint64_t runtime_own(const MemoryCounts& counts) {
   return counts.for_spans + counts.for_profiles + counts.for_collector + counts.for_others;
 }
 
+// A row without `whole` has no share: it is a part of the row above it.
 std::string summary_row(uint64_t bytes, std::optional<uint64_t> whole, std::string_view what) {
   constexpr double kMebibyte = 1 << 20;
   std::string share = whole ? fmt::format("{:5.1f} %", percent(bytes, *whole)) : "";
@@ -111,6 +124,7 @@ std::string table_of(const MemorySummary& summary) {
       summary_row(resident ? resident->arenas : counts.committed, whole, "Go's heap, of which");
   for (const HeapPart& part : parts_of(counts))
     text += summary_row(part.bytes, std::nullopt, fmt::format("  {}", part.what));
+  // A core file: the runtime's figures are all there is.
   if (!resident)
     return text + summary_row(runtime_own(counts), std::nullopt, "Go's runtime itself");
   // The runtime counts what it asked for, the kernel what is in memory.
@@ -120,6 +134,8 @@ std::string table_of(const MemorySummary& summary) {
   if (resident->runtime > 0)
     text += summary_row(resident->runtime, whole, "Go's runtime itself");
   text += summary_row(resident->files, whole, "files that are mapped");
+  // With a C library, and without names of mappings, memory without a file may be of either:
+  // the row says how much of it the runtime counts as its own.
   text += summary_row(resident->others, whole,
                       resident->has_c && resident->runtime == 0
                           ? fmt::format("C code, and Go's runtime itself, which has {} at most",
@@ -130,6 +146,7 @@ std::string table_of(const MemorySummary& summary) {
 
 std::string ago_text(const MemorySummary& summary) {
   uint64_t last = summary.counts.last_collection;
+  // A clock that was set back gives no answer.
   if (last == 0 || last > summary.realtime_ns)
     return {};
   return fmt::format("; the last {:.1f} s ago",
@@ -147,6 +164,8 @@ std::string collector_text(const MemorySummary& summary) {
                                  counts.limit ? human_size(*counts.limit) : "off");
   text += fmt::format(
       "next         {}; {} are now\n",
+      // GOGC sets a goal; without it (off) only GOMEMLIMIT makes the collector run, or nothing
+      // does.
       counts.goal    ? fmt::format("collection to end at {} in use", human_size(*counts.goal))
       : counts.limit ? "collection only for the limit"
                      : "collection never",
@@ -205,6 +224,8 @@ std::vector<std::string> unusual_in(const MemorySummary& summary) {
   add_if(counts.collections >= 20 && counts.cpu_share > 0.1,
          fmt::format("collecting takes {:.0f} % of all CPU time",
                      100 * std::min(counts.cpu_share, 1.0)));
+  // Limits in bytes go with those in percent: a small heap is often half free, and nobody
+  // minds.
   uint64_t slots = counts.span_bytes - std::min(counts.object_bytes, counts.span_bytes);
   add_if(slots > kMuch && percent(slots, counts.span_bytes) > 40,
          "much of the heap is free slots between objects that live long");
@@ -267,6 +288,7 @@ std::string json_of(const MemorySummary& summary) {
   json.field("runtime", runtime_own(counts));
   json.key("collector");
   json.begin_object();
+  // A member that is missing says "off".
   if (counts.gc_percent)
     json.field("gogc", *counts.gc_percent);
   if (counts.limit)
@@ -326,6 +348,7 @@ std::string classes_json_of(const MemorySummary& summary) {
   json.begin_array();
   for (const auto& [size, row] : summary.counts.classes) {
     json.begin_object();
+    // The row of objects that have a span of their own has no size.
     if (size != UINT64_MAX)
       json.field("size", size);
     json.field("spans", row.spans);
