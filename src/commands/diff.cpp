@@ -24,6 +24,10 @@
 
 namespace gosym {
 
+// Both sides are loaded as `gosym report` loads a profile (load_profile.h), by one set of
+// options, and compared as view/difference.h says. A side is several recordings, one page has
+// both sides, and --spans makes both of the same recordings.
+
 namespace {
 
 // The command line of `gosym diff`. `report` has what both sides have in common; its inputs are
@@ -66,6 +70,7 @@ Result<double> parse_confidence(const std::string& text) {
 // "14:00..14:10,14:20..14:30"
 Result<std::pair<Span, Span>> parse_spans(const std::string& text) {
   std::vector<std::string_view> sides = split(text, ',');
+  // One clock for both: "-20m..-10m,-10m.." has no gap.
   uint64_t now = clock_ns(CLOCK_REALTIME);
   auto before = parse_span(sides.front(), now);
   auto after = parse_span(sides.back(), now);
@@ -85,6 +90,7 @@ Result<> split_inputs(DiffOptions& options) {
     options.after = before;
     return Ok{};
   }
+  // One file can only be a page with two sides; load_side() says so if it is not.
   if (options.after.empty() && before.size() == 1) {
     options.is_page = true;
     options.after = before;
@@ -103,6 +109,7 @@ Result<> split_inputs(DiffOptions& options) {
 
 // Words behind "--" are the second side.
 void understand_two_sides(std::vector<std::string>& line) {
+  // The library of the command line would take "--" for the end of all options.
   auto dashes = std::ranges::find(line, "--");
   if (dashes != line.end())
     *dashes = "--after";
@@ -126,6 +133,7 @@ Result<> check_by(const DiffOptions& options) {
 
 // The files of a span are parts of one run: what they vary by is not how runs vary.
 void join_recordings(Profile& profile) {
+  // From the first begin to the last end.
   ProfiledRecording& all = profile.recordings.front();
   for (const ProfiledRecording& one : profile.recordings) {
     uint64_t offset = one.start_realtime_ns - all.start_realtime_ns;
@@ -149,6 +157,7 @@ Result<LoadedProfile> load_side(const DiffOptions& options,
         which == Side::kBefore ? options.spans->first : options.spans->second;
   side.is_compared = true;
   Format format = kComparedFormat;
+  // pprof gets the linker's names, people short ones.
   format.is_for_tools = side.format == "pprof";
   auto loaded = load_profile(side, format, files);
   if (loaded && options.spans)
@@ -156,8 +165,10 @@ Result<LoadedProfile> load_side(const DiffOptions& options,
   if (loaded)
     return loaded;
   Error error = std::move(loaded).error();
+  // A page with one side is refused as wrong usage, in this command's own words.
   if (options.is_page && error.exit_status() == kUsage)
     return wrong_usage(error.message());
+  // Status 1 says that something became dearer: files that cannot be read are 3.
   return error.exit_status() == kUsage ? std::move(error)
                                        : std::move(error).with_exit_status(kPartial);
 }
@@ -240,6 +251,7 @@ Result<bool> is_failure(const Difference& difference, std::optional<double> fail
 // All stacks of both sides. Which of them differ by more than noise only the page tells.
 Result<> write_stacks(const Difference& difference, const ComparedProfile& before,
                       const ComparedProfile& after, const ReportOptions& options) {
+  // The file may be read by those who may read both.
   Readers readers = std::max(readers_of(options.format, before.profile),
                              readers_of(options.format, after.profile));
   auto file = OutputFile::open(options.output, readers);
@@ -304,6 +316,7 @@ Result<int> run_diff(DiffOptions& options) {
   auto after = load_side(options, options.after, Side::kAfter, *files);
   if (!after)
     return std::move(after).error();
+  // Exact if both sides are counts: a sampled one varies by chance.
   DifferenceOptions compared = difference_options(
       options, is_counted(before->profile.event()) && is_counted(after->profile.event()));
   if (auto checked = check_comparable(before->profile, after->profile, compared.per); !checked)

@@ -32,6 +32,12 @@
 
 namespace gosym {
 
+// load_profile() is the way from files to a profile that can be shown. read_inputs() reads
+// recordings, or files that have a profile already, never both. Recordings are counted and
+// named one by one and added up (count_samples(), profile_of(), join_profiles()); profiles only
+// have to be selected from and added up (join_read()). The passes at the end of load_profile()
+// rewrite the stacks of the result.
+
 namespace {
 
 NameForms name_forms(const ReportOptions& options, const Format& format) {
@@ -90,9 +96,11 @@ std::optional<Filter> filter_of(const Wanted& wanted, const RecordingInfo& info,
   Filter filter = wanted.filter;
   if (filter.time.end <= offset)
     return {};
+  // Times of the filter count from the first recording: from this one they count less.
   filter.time.begin -= std::min(filter.time.begin, offset);
   if (filter.time.end != UINT64_MAX)
     filter.time.end -= offset;
+  // Events are numbered by each recording for itself.
   if (wanted.event) {
     auto found = std::ranges::find(info.events, *wanted.event);
     if (found == info.events.end())
@@ -194,6 +202,7 @@ Result<NamedProfile> join_profiles(std::vector<NamedRecording>& recordings,
   std::vector<uint64_t> begins = begins_of(recordings, wanted.is_aligned);
   SymbolCache cache;
   cache.images.numbers.emplace();
+  // A file that one recording has kept names the code of all others that ran it.
   cache.archives = std::make_unique<OtherArchives>();
   for (const NamedRecording& one : recordings)
     cache.archives->add(one.recording);
@@ -233,10 +242,13 @@ Result<NamedProfile> join_profiles(std::vector<NamedRecording>& recordings,
 
 Result<NamedProfile> profile_of(std::vector<NamedRecording>& recordings, const Wanted& wanted,
                                 const DebugFileOptions& files) {
+  // One recording needs no sum, which would take the memory of a second profile.
   if (recordings.size() > 1)
     return join_profiles(recordings, wanted, files);
   auto& [name, recording, unchecked] = recordings.front();
   ProfiledRecording only = profiled(recordings.front());
+  // There is a filter: the event is one of this recording's, and keep_wanted() has left it for
+  // its time.
   Filter filter = *filter_of(wanted, recording.info, 0);
   auto named = make_profile(recording, filter, wanted.group_by, wanted.names, files);
   if (!named)
@@ -431,6 +443,8 @@ Result<NamedProfile> count_samples(std::vector<NamedRecording>& recordings, Want
   GroupBy& group_by = wanted.group_by;
   group_by =
       options.is_browsed ? group_by_for_browser(duration) : group_by_of(options.view, duration);
+  // Blocks are compared by the time that was recorded: pauses between recordings have no
+  // samples.
   if (options.is_compared)
     group_by.time_step = block_step(recorded_duration(recordings));
   // Formats for tools keep what their readers may ask for, though this view does not.
@@ -484,8 +498,9 @@ bool apply(const StackPasses& passes, Profile& profile) {
     drop_creators(profile);
   if (passes.charges_collector)
     charge_collector(profile);
-  // A selection is left in the profile itself, so that all outputs agree. Last, for it chooses
-  // by the frames that are shown.
+  // The passes look for functions of Go's runtime, which a selection may take out: so it comes
+  // last, and chooses among what people are shown. It is left in the profile itself, so that
+  // all outputs agree.
   if (passes.selection)
     select(profile, *passes.selection);
   return are_named;
@@ -652,6 +667,7 @@ Result<> read_one(const std::string& path, std::optional<Side> side,
   InputKind kind = detect_input_kind(begin);
   if (side && kind != InputKind::kPage)
     return no_sides().context(to_string(kind));
+  // The budget grows with each file, and is counted against what those before it have taken.
   inputs.size += (*file)->size();
   if (kind == InputKind::kRecording) {
     auto read = read_recording(path, begin, *std::move(file), inputs.memory_left(), files);
@@ -813,6 +829,8 @@ Result<Inputs> read_inputs(const std::vector<std::string>& inputs,
   }
   if (auto kept = keep_wanted(wanted, result); !kept)
     return std::move(kept).error();
+  // In order of their begins, which all that follows takes for granted: times count from the
+  // first.
   std::ranges::stable_sort(result.recordings, {}, [](const NamedRecording& one) {
     return raw::start_realtime_ns(one.recording);
   });

@@ -19,6 +19,8 @@ namespace {
 // The images whose code has no name in each stack, and why.
 using Missing = std::map<uint32_t, std::pair<Unnamed, uint64_t>>;
 
+// A sample counts once for each file in its stack, however many frames are of that. The reason
+// is that of the first location without a name.
 Missing find_missing(const Profile& profile) {
   Missing missing;
   std::set<uint32_t> seen;  // of a stack
@@ -50,6 +52,7 @@ void set_package_of_file(const elf::Image& image, NeededFile& file) {
   }
 }
 
+// Asked for all files at once: dpkg's lists are read from begin to end each time.
 void set_packages_by_dpkg(std::vector<NeededFile>& files, const std::set<std::string>& paths) {
   if (paths.empty())
     return;
@@ -161,9 +164,11 @@ std::vector<NeededFile> find_needed(const Profile& profile, const DebugFileOptio
   std::set<std::string> unpackaged;  // paths of files that are here and say nothing of it
   for (const auto& [image, missing] : find_missing(profile)) {
     NeededFile needed{profile.images[image].file, missing.first, missing.second};
+    // The file itself, not its debug file: a package is that of what ran.
     RecordedBinary binary = open_recorded_binary(needed.file, where, held);
     if (binary.binary)
       set_package_of_file(binary.binary->image(), needed);
+    // Only files of this system can be those of its packages.
     if (binary.binary && where.symfs.empty() && !held.contains(needed.file.id))
       unpackaged.insert(needed.file.path);
     files.push_back(std::move(needed));

@@ -41,6 +41,7 @@ Result<uint32_t> parse_thread_id(const std::string& text) {
 }
 
 Result<std::string> parse_process(const std::string& text) {
+  // Digits alone are an id; a name that is only digits can be given to --comm.
   bool is_name = text.find_first_not_of("0123456789") != text.npos && !text.starts_with('-');
   if (is_name)
     return text;

@@ -27,6 +27,11 @@
 
 namespace gosym {
 
+// A loop over the recordings of a directory, oldest first. `gosym report` makes the body of a
+// request of each, curl sends it (push/http_post.h), and a file remembers the last that needs
+// no sending any more (push/push_state.h). So neither recordings nor replies of servers are
+// understood in this process.
+
 namespace {
 
 // A server, as far as requests to them differ.
@@ -79,7 +84,9 @@ struct MadeBody {
 constexpr size_t kMaxBody = 64 << 20;
 
 [[noreturn]] void become_report(const PushOptions& options, const std::string& path, int out) {
+  // It must not outlive this process, which nobody would read from any more.
   prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+  // "--" keeps a path that begins with '-' from being an option.
   if (dup2(out, STDOUT_FILENO) >= 0)
     execl("/proc/self/exe", "gosym", "report", "--format", options.protocol.c_str(), "--",
           path.c_str(), nullptr);
@@ -113,6 +120,7 @@ MadeBody make_body(const PushOptions& options, const std::string& path) {
     return {.body = {}, .status = kFailure};
   if (pid == 0)
     become_report(options, path, to.get());
+  // Else the pipe would have a writer, this process, and never end.
   to.reset(-1);
   MadeBody made{.body = read_all(from.get())};
   // Who still writes is ended by that.
@@ -144,6 +152,8 @@ Result<std::string> token_header(const std::string& path) {
   auto text = read_file(path, kMaxToken);
   if (!text)
     return std::move(text).error().context(fmt::format("--token-file '{}'", printable(path)));
+  // Only the first line: an editor may have put a line break behind it, and a header must not
+  // have one.
   std::string_view rest = *text;
   std::string_view token = take_line(rest);
   if (token.empty() || !is_printable(token))
@@ -186,6 +196,7 @@ PushAttempt attempt_of(HttpReply reply) {
 
 PushAttempt send_recording(const PushOptions& options, const std::string& path) {
   MadeBody made = make_body(options, path);
+  // The status of a report without samples.
   if (made.status == kNoTarget)
     return {PushOutcome::kNothing};
   if (!made.body)
@@ -203,6 +214,7 @@ PushAttempt send_recording(const PushOptions& options, const std::string& path) 
     request.body = compressed(request.body);
     request.headers.emplace_back("Content-Encoding: gzip");
   }
+  // A token that cannot be read now may be there soon: its file is replaced, or mounted late.
   if (!options.token_file.empty()) {
     auto header = token_header(options.token_file);
     if (!header)
@@ -243,6 +255,8 @@ PushAttempt send_until_done(const PushOptions& options, const std::string& path)
       return {PushOutcome::kRefused, std::move(attempt.reason)};
     if (options.is_once && attempts >= kAttemptsOnce)
       return attempt;
+    // The server's wish, but no less than what doubles each time, and no more than the
+    // longest.
     pause = std::clamp(attempt.retry_after, pause, kLongest);
     // A server that is down for an hour is told once.
     if (attempt.reason != told)
@@ -301,6 +315,8 @@ Result<> send_waiting(const PushOptions& options, PushState& state, PushCounts& 
   for (const std::string& name : *names) {
     std::string path = fmt::format("{}/{}", options.directory, name);
     PushAttempt attempt = send_until_done(options, path);
+    // Only with --once: else it is tried until it is sent, refused or removed. The others
+    // would fail in the same way, and are left for the next time.
     if (attempt.outcome == PushOutcome::kNotNow || attempt.outcome == PushOutcome::kFailed) {
       print(stderr, "gosym: {}: {}\n", path, attempt.reason);
       counts.is_behind = true;
@@ -311,6 +327,7 @@ Result<> send_waiting(const PushOptions& options, PushState& state, PushCounts& 
       counts.left_out++;
     }
     counts.sent += attempt.outcome == PushOutcome::kSent ? 1 : 0;
+    // A recording that was refused, or has no samples, is done as well.
     if (auto noted = state.set_done(name); !noted)
       return noted;
   }

@@ -39,6 +39,7 @@ namespace {
 // A line on the terminal that is written anew each second.
 class Progress {
 public:
+  // A command has the terminal to itself.
   explicit Progress(const RecordOptions& options)
       : is_shown_(!options.is_quiet && options.command.empty() && isatty(STDERR_FILENO)) {}
 
@@ -71,6 +72,7 @@ Result<Stop> record_until_stopped(Recorder& recorder, RecordOutput& output,
     if (auto collected = recorder.collect(); !collected)
       return std::move(collected).error();
     progress.show(recorder);
+    // A new file is begun only now: what was collected belongs to the one before.
     if (auto gone_on = output.step(recorder, watch.take_request()); !gone_on)
       return std::move(gone_on).error();
     health.step(recorder, output.file_count());
@@ -100,6 +102,7 @@ void print_summary(const Recorder::Summary& summary, const RecordOptions& option
           options.rotate.empty() && options.last.empty() ? "it" : "the directory",
           options.archive == ArchiveMode::kAll ? "; debug files that lie apart are not kept"
                                                : "");
+  // A hint at the next command, where there is one file that it can be given.
   if (summary.samples > 0 && options.output != "-" && !options.runs)
     print(stderr, "next: gosym report{}{}\n", options.output == kDefaultOutput ? "" : " ",
           options.output == kDefaultOutput ? "" : shell_quoted(as_operand(options.output)));
@@ -252,6 +255,8 @@ std::string why_no_samples(const Recorder::Summary& summary, Stop stop,
   if (stop == Stop::kTargetsGone && summary.duration_ns < kAtOnce)
     return fmt::format("what was to be recorded has ended {:.1f} s after the recording began",
                        static_cast<double>(summary.duration_ns) / 1e9);
+  // From reasons that are certain to guesses: the last lines are for who had every other
+  // chance.
   bool is_of_command = !options.command.empty() && !options.has_stop_watch();
   if (is_of_command && may_not_be_read(options.command.front()))
     return "a program that its user may not read is sampled for root only, by BPF";
@@ -280,6 +285,7 @@ bool is_unusable(const Recorder::Summary& summary) {
 
 void print_warnings(const Recorder::Summary& summary, Stop stop, const RecordingInfo& info,
                     const RecordOptions& options) {
+  // Losses come first, then code that will have no names, and last why nothing is there.
   if (summary.lost_samples > 0)
     warn(options, "{} of {} samples lost: try a lower --freq, or --call-graph fp",
          with_commas(summary.lost_samples),
@@ -382,6 +388,8 @@ Result<> add_found(const std::string& which, const std::vector<uint32_t>& found,
   std::vector<std::string> added;
   size_t refused = 0;
   for (uint32_t pid : found) {
+    // Processes of others are left out, not refused, as long as there is one that may be
+    // looked into.
     if (!may_look_into(pid)) {
       refused++;
     } else if (auto process = open_process(pid)) {
@@ -410,6 +418,7 @@ Result<> add_found(const std::string& which, const std::vector<uint32_t>& found,
 }
 
 Result<> find_processes(const RecordOptions& options, Targets& targets) {
+  // -p takes names as well as numbers; --comm takes names that are numbers, too.
   std::vector<std::string> names = options.comms;
   for (const std::string& process : options.processes)
     if (!parse_decimal(process))
@@ -429,6 +438,7 @@ Result<> find_processes(const RecordOptions& options, Targets& targets) {
 }
 
 Result<> start_command(const RecordOptions& options, Targets& targets) {
+  // A recording on standard output would be mixed with what the command writes there.
   bool is_output_taken = options.output == "-";
   int output = options.is_terminal_taken ? HeldCommand::kNoTerminal
                : is_output_taken         ? STDERR_FILENO
@@ -485,6 +495,8 @@ Result<std::unique_ptr<Sampler>> open_sampler(const RecordPlan& plan,
                                               const RecordOptions& options, Keeper& keeper) {
   if (!options.is_verbose)
     libbpf_set_print(nullptr);
+  // WallSampler puts its samples to those of the sampler that it is given; null: goroutines
+  // alone.
   std::unique_ptr<Sampler> sampler;
   if (!plan.is_wall_only) {
     auto opened = Sampler::open(plan.sampler, keeper);
@@ -501,6 +513,8 @@ Result<std::unique_ptr<Sampler>> open_sampler(const RecordPlan& plan,
 }
 
 Result<> confine_recorder(Targets& targets, Keeper& keeper, const ReachablePaths& paths) {
+  // No program that is executed from here on gains rights. The keeper and the starter of
+  // helpers begin with those that they keep; at last this process may only read `paths`.
   forbid_new_privileges();
   if (auto started = keeper.start(targets.command ? targets.command->end_fd() : -1); !started)
     return started;
@@ -529,6 +543,8 @@ Result<> start_watch(Watch& watch, Targets& targets, uint64_t duration_ns) {
 int end_command(Stop stop, const HeldCommand& command, Watch& watch,
                 const RecordOptions& options) {
   int no_failure = options.has_stop_watch() ? 128 + SIGINT : kSuccess;
+  // The recording has ended before the command: it is asked to end, and that is not its
+  // failure.
   if (stop != Stop::kCommandGone) {
     no_failure = 128 + SIGTERM;
     command.send(SIGTERM);

@@ -15,6 +15,11 @@
 
 namespace gosym {
 
+// An option takes its text, or a value that can be checked by itself. make_plan() parses the
+// others, whose meaning depends on further options: a rate on the event that it is of, an
+// event on the processes. All that is wrong is an error of usage, and is found before anything
+// is opened.
+
 namespace {
 
 Error usage_error(std::string message) {
@@ -24,6 +29,7 @@ Error usage_error(std::string message) {
 }
 
 Result<> check_scope(const RecordOptions& options) {
+  // No command begins with '-': behind "--" stands an option that was meant for gosym.
   if (!options.command.empty() && options.command.front().starts_with('-'))
     return usage_error(fmt::format("unknown option '{}'", printable(options.command.front())));
   std::vector<std::string> kinds;
@@ -39,6 +45,7 @@ Result<> check_scope(const RecordOptions& options) {
     return Error("nothing to record: name a process (-p PID), a command, or -a")
         .with_hint("record a process: gosym record -p PID, or a command: gosym record -- CMD")
         .with_exit_status(kUsage);
+  // A command is no kind: beside one of them it is a stop watch (has_stop_watch()).
   if (kinds.size() < 2)
     return Ok{};
   return usage_error(fmt::format("{} exclude one another", joined(kinds, " and ")));
@@ -73,12 +80,14 @@ Result<uint64_t> parse_frequency(const std::string& text, const RecordOptions& o
   constexpr uint64_t kMaxFrequency = 1'000'000;
   constexpr uint64_t kDefault = 99;
   uint64_t limit = max_frequency();
+  // No option and "max" fit what the kernel allows, without a word.
   if (text == "max" || text.empty())
     return text.empty() ? std::min(limit, kDefault) : limit;
   auto frequency = parse_decimal(text);
   if (!frequency || *frequency == 0 || *frequency > kMaxFrequency)
     return usage_error(fmt::format("--freq: '{}' is not a whole number from 1 to {}",
                                    printable(text), with_commas(kMaxFrequency)));
+  // Rates up to kMaxFrequency are understood, as in perf, and lowered to the limit.
   if (*frequency > limit)
     warn(options, "sampling at {} Hz, not {}: {}", with_commas(limit), with_commas(*frequency),
          limit < kHighestRate ? "kernel.perf_event_max_sample_rate allows no more"
@@ -88,6 +97,7 @@ Result<uint64_t> parse_frequency(const std::string& text, const RecordOptions& o
 
 Result<uint64_t> parse_period(const std::string& text, bool is_clock,
                               const RecordOptions& options) {
+  // An event of a clock is a nanosecond, so that a period bounds the rate.
   constexpr uint64_t kMinClockPeriod = 1'000'000'000 / kHighestRate;  // in nanoseconds
   auto period = parse_decimal(text);
   if (!period || *period == 0 || *period > INT64_MAX)
@@ -114,6 +124,7 @@ Result<> set_own_rate(std::string_view term, const RecordOptions& options, Event
   size_t equals = term.find('=');
   std::string_view key = term.substr(0, equals);
   std::string value(equals == term.npos ? "" : term.substr(equals + 1));
+  // The period of off-cpu is its threshold in nanoseconds; a wait has no frequency.
   bool is_off_cpu = event.source == EventSource::kOffCpu;
   if (key != "period" && (key != "freq" || is_off_cpu))
     return usage_error(fmt::format("--event: '{}' is not period=N{}", printable(term),
@@ -128,6 +139,7 @@ Result<> set_own_rate(std::string_view term, const RecordOptions& options, Event
 
 // "cpu-clock", "page-faults/period=100/"
 Result<> set_events(const RecordOptions& options, SamplerOptions& sampler) {
+  // Names and terms go side by side: the events that are parsed have the order of their names.
   std::vector<std::string> names;
   std::vector<std::string> terms;
   for (const std::string& text : options.events) {
@@ -147,6 +159,8 @@ Result<> set_events(const RecordOptions& options, SamplerOptions& sampler) {
   if (!events)
     return std::move(events).error();
   sampler.events = *std::move(events);
+  // Rates come last: a period is bounded for the events that are clocks, which is known by
+  // now.
   for (size_t i = 0; i < terms.size(); i++)
     if (!terms[i].empty())
       if (auto set = set_own_rate(terms[i], options, sampler.events[i]); !set)
@@ -162,6 +176,7 @@ Result<> add_off_cpu(const std::string& text, SamplerOptions& sampler) {
     if (!time)
       return usage_error(
           fmt::format("--off-cpu: '{}' is not a time such as 10ms or 1us", printable(text)));
+    // A threshold of 0 takes every wait, but a period of 0 would mean that none is given.
     threshold = std::max<uint64_t>(*time, 1);
   }
   if (auto checked = check_threshold(text, threshold); !checked)
@@ -185,6 +200,7 @@ Result<> set_wall(const RecordOptions& options, RecordPlan& plan) {
   auto named = std::ranges::count_if(options.events, is_wall);
   if (!options.wall && named == 0)
     return Ok{};
+  // The processes to look at have to be known: those that are named, or the command's.
   bool is_of_command = !options.command.empty() && !options.has_stop_watch();
   if (!is_of_command && options.processes.empty() && options.comms.empty() &&
       options.user.empty())
@@ -203,6 +219,7 @@ Result<> set_wall(const RecordOptions& options, RecordPlan& plan) {
                                    has_own ? "--wall" : "--freq", printable(text),
                                    with_commas(kMaxFrequency)));
   plan.wall_frequency = *frequency;
+  // Stacks of goroutines are read from their memory, where the kernel has no frames.
   if (plan.is_wall_only)
     plan.sampler.has_kernel = false;
   return Ok{};
@@ -264,15 +281,18 @@ Result<> set_call_graph(const std::string& text, SamplerOptions& sampler) {
   if (!bytes || *bytes < kMinSize || *bytes > kMaxTopSize)
     return usage_error(fmt::format("--call-graph: size '{}' is not between {} and {}",
                                    printable(size), kMinSize, kMaxTopSize));
+  // The stack is read in words.
   sampler.stack_size = static_cast<uint32_t>(*bytes / 8 * 8);
   return Ok{};
 }
 
 Result<> set_scope(const RecordOptions& options, Scope& scope) {
+  // Names are looked up by open_targets(), once the plan is made.
   for (const std::string& process : options.processes)
     if (auto pid = parse_decimal(process))
       scope.pids.push_back(static_cast<uint32_t>(*pid));
   scope.tids = options.tids;
+  // Threads that are named one by one have no children to follow.
   scope.follows_children = !options.leaves_children && options.tids.empty();
   // CPUs alone mean whatever runs on them.
   scope.is_system_wide =
@@ -297,6 +317,7 @@ constexpr uint64_t kShortestPart = 1'000'000'000;
 Result<> set_part(const std::string& text, std::string_view option, uint64_t& part) {
   if (text.empty())
     return Ok{};
+  // A text that is no time is 0, and so too short as well.
   part = parse_duration(text).value_or(0);
   if (part >= kShortestPart)
     return Ok{};
@@ -458,6 +479,7 @@ OptionGroup sampling_options(RecordOptions& options) {
                 "stack (default: auto,32768)",
         .take = into(options.call_graph),
         .likely = {"auto", "fp", "dwarf"}},
+       // Options without `take` have no effect: scripts written for perf give them.
        {.names = "-g",
         .help = "Accepted for compatibility with perf; call stacks are always recorded"},
        {.names = "-f",

@@ -18,6 +18,7 @@ Result<RecordOutput> RecordOutput::prepare(const RecordOptions& options,
   auto directory = RecordingDirectory::open(options.output);
   if (!directory)
     return std::move(directory).error();
+  // Before the lock: whoever sees that may send SIGUSR2 at once, which would end this process.
   Watch::take_requests();
   auto kind = plan.last_ns != 0 ? RecorderKind::kFlight : RecorderKind::kRotating;
   if (auto locked = directory->lock(kind); !locked)
@@ -32,6 +33,8 @@ Result<> RecordOutput::create(const RecordingInfo& info) {
   auto writer = raw::Writer::create(options_->output, info);
   if (!writer)
     return std::move(writer).error();
+  // Another process stays able to remove the file: this one gives up the right to
+  // (confine_recorder()).
   remover_ = std::make_unique<Remover>();
   if (auto started = remover_->start(options_->output, (*writer)->output()); !started)
     return started;
@@ -40,6 +43,7 @@ Result<> RecordOutput::create(const RecordingInfo& info) {
 }
 
 Result<> RecordOutput::begin_in_directory(const RecordingInfo& info) {
+  // Likewise: files of the directory are made and removed by a process that is started now.
   storer_ = std::make_unique<Storer>();
   if (auto started = storer_->start(*directory_, keep_); !started)
     return started;
@@ -68,6 +72,7 @@ Result<> RecordOutput::step(Recorder& recorder, bool is_asked) {
       next_ += rotate_ns_;
     return rotate(recorder);
   }
+  // A flight recorder looks each second at what it waits for.
   next_ = now + kLookTime;
   std::string reason = reason_for_snapshot(now);
   if (is_asked)
@@ -76,6 +81,7 @@ Result<> RecordOutput::step(Recorder& recorder, bool is_asked) {
 }
 
 Result<> RecordOutput::rotate(Recorder& recorder) {
+  // Rings are emptied into the file that ends, so that no sample is of the next one's time.
   if (auto ended = recorder.end_part(); !ended)
     return ended;
   return rotating_->rotate();
@@ -117,6 +123,7 @@ std::string RecordOutput::finish(const Recorder::Summary& summary) {
   if (flight_)
     return fmt::format("{} made of it in {}", count_text(flight_->file_count(), "file"),
                        printable(options_->output));
+  // A recording without samples would take the place of the one before.
   raw::Withdrawn withdrawn = summary.samples == 0 ? remover_->remove() : raw::Withdrawn::kNot;
   std::string name = options_->output == "-" ? "standard output" : printable(options_->output);
   if (withdrawn == raw::Withdrawn::kNot)

@@ -20,6 +20,10 @@
 
 namespace gosym {
 
+// Three parts: moments and spans of time as people write them, which of the files in a
+// directory may have samples of such a span (by name and time of change, without reading
+// them), and the stores of programs' files that lie beside recordings.
+
 namespace {
 
 constexpr uint64_t kNsOfSecond = 1'000'000'000;
@@ -32,6 +36,7 @@ public:
   int number(size_t digits, int least, int most) {
     int value = 0;
     for (size_t i = 0; i < digits; i++) {
+      // A text that is too short reads as 'x', which is no digit.
       char c = i < text_.size() ? text_[i] : 'x';
       is_good_ &= std::isdigit(static_cast<unsigned char>(c)) != 0;
       value = value * 10 + (c - '0');
@@ -69,11 +74,14 @@ void read_time(DigitReader& reader, bool has_colons, std::tm& time) {
   if (has_colons)
     reader.expect(':');
   time.tm_min = reader.number(2, 0, 59);
+  // "14:02" has no seconds, and neither has "1402".
   if (has_colons ? reader.take(':') : !reader.is_at_end())
+    // 60: a leap second.
     time.tm_sec = reader.number(2, 0, 60);
 }
 
 std::optional<uint64_t> seconds_of(std::tm time, bool is_utc) {
+  // -1: the C library finds out whether it is summer time.
   time.tm_isdst = -1;
   std::time_t seconds = is_utc ? timegm(&time) : std::mktime(&time);
   return seconds < 0 ? std::nullopt : std::optional(static_cast<uint64_t>(seconds));
@@ -81,6 +89,7 @@ std::optional<uint64_t> seconds_of(std::tm time, bool is_utc) {
 
 // With or without a time of the day.
 std::optional<uint64_t> parse_date(std::string_view text, bool is_utc) {
+  // Dashes stand between all parts or between none: "2026-11-22T14:02" and "20261122T1402".
   bool has_dashes = text.size() > 4 && text[4] == '-';
   DigitReader reader(text);
   std::tm time{};
@@ -118,6 +127,7 @@ std::optional<uint64_t> parse_time_of_day(std::string_view text, bool is_utc, ui
 std::optional<uint64_t> parse_before_now(std::string_view text, uint64_t now) {
   constexpr uint64_t kDay = 86'400 * kNsOfSecond;
   std::optional<uint64_t> length;
+  // parse_duration() has no days.
   if (text.ends_with('d')) {
     auto days = parse_decimal(text.substr(0, text.size() - 1));
     if (days && *days <= now / kDay)
@@ -146,6 +156,7 @@ std::optional<Span> parse_span(std::string_view text, uint64_t now) {
   if (dots == text.npos)
     return {};
   Span span;
+  // An end that is left out leaves the span open.
   auto parse_end = [&](std::string_view end, uint64_t& time) {
     auto moment = parse_moment(end, now);
     time = moment.value_or(time);
@@ -185,7 +196,8 @@ bool may_be_wanted(std::string_view name, const struct stat& status,
       wanted.hosts.empty() || std::ranges::any_of(wanted.hosts, [&](const std::string& host) {
         return name.substr(0, name.rfind('-')) == as_in_file_name(host);
       });
-  // The name has whole seconds, and a disk may have little more.
+  // The name has whole seconds, and a disk may have little more. A recording of a directory
+  // was last written when it ended. A second more makes up for both.
   auto changed = static_cast<uint64_t>(std::max<int64_t>(mtime_ns(status), 0));
   uint64_t began = static_cast<uint64_t>(std::max<int64_t>(begin->time, 0)) * kNsOfSecond;
   return is_of_host && wanted.span.overlaps(began, std::max(changed, began) + kNsOfSecond);
@@ -215,6 +227,7 @@ Result<std::vector<FoundRecording>> recordings_in(const std::string& directory,
         fstatat(dirfd(open.get()), entry->d_name, &status, 0) != 0 || !S_ISREG(status.st_mode))
       continue;
     if (!may_be_wanted(name, status, wanted)) {
+      // Counted for the error: a directory with recordings of other times is not an empty one.
       left_out++;
       continue;
     }
@@ -222,6 +235,7 @@ Result<std::vector<FoundRecording>> recordings_in(const std::string& directory,
   }
   if (found.empty())
     return none_in(directory, left_out);
+  // By path, which for rotated recordings of one host is by time.
   std::ranges::sort(found, {}, &FoundRecording::path);
   return found;
 }
@@ -284,6 +298,7 @@ std::vector<std::string> stores_beside(const std::vector<std::string>& inputs) {
   for (const std::string& input : inputs) {
     if (input.empty() || input == "-")
       continue;
+    // A directory has its store in it, a recording "*.raw" beside it.
     std::string directory = input;
     if (!is_directory(input)) {
       // A file system that does not answer may hold whoever looks for what is beside a program.

@@ -57,6 +57,7 @@ Result<> write_profile(Profile& profile, const Format& format, const ReportOptio
                        FunctionLines& lines, std::vector<SourceText> sources) {
   ViewOptions view = options.view;
   view.sources = std::move(sources);
+  // Source lines are read by the command: views do not open files.
   view.write_lines = [&](const Profile& p, const ViewOptions& o, const Amounts& a) {
     return lines.text(p, o, a);
   };
@@ -202,6 +203,8 @@ Result<int> run_report(ReportOptions& options) {
   auto files = find_files_of_profile(options.debug, options.is_quiet ? nullptr : stderr);
   if (!files)
     return std::move(files).error();
+  // The terminal is asked, and the character set chosen, before there is a second process or
+  // thread.
   BrowserTerminal terminal =
       wants_browser(options) ? browser_terminal() : BrowserTerminal::kNone;
   bool opens_browser = terminal == BrowserTerminal::kFound;
@@ -361,6 +364,7 @@ std::string name_of(const std::vector<std::string>& inputs) {
 
 bool is_partial(const std::vector<NamedRecording>& recordings, const RecordingStats& stats,
                 const ReportOptions& options) {
+  // Damage counts with --strict only: what can be read of a recording is usually enough.
   bool is_cut = options.is_strict && !are_whole(recordings);
   return is_cut || loss_percent(stats) > options.max_loss;
 }
@@ -399,6 +403,8 @@ Error no_samples(const ReportOptions& options, const std::vector<NamedRecording>
   Error error = errorf("{}: no samples{}{}", name_of(options.inputs),
                        options.event.empty() ? "" : " of " + printable(options.event),
                        profile.filter.empty() ? "" : " with " + profile.filter);
+  // A hint for a profile without filters. A filter that was given is the likelier reason, and
+  // replaces it.
   std::string hint = "what was recorded used no CPU: record it while it is busy, or longer";
   if (profile.stats.charged_ns > 0)
     hint = fmt::format(

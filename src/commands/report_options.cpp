@@ -11,6 +11,10 @@
 
 namespace gosym {
 
+// Groups of options of `gosym report`, which commands that show a profile share: diff, heap
+// and top take some of the groups, and leave out single options by the ends of their names.
+// What `report` alone has is added in report_options().
+
 namespace {
 
 std::vector<std::string> format_names() {
@@ -52,6 +56,8 @@ Result<uint32_t> parse_depth(const std::string& text) {
 Take sort_order(SortBy& sort) {
   Take take = one_of(
       sort, {{"self", SortBy::kSelf}, {"total", SortBy::kTotal}, {"name", SortBy::kName}});
+  // The parser of one_of() is kept, and its error completed: "--sort comm" is a word of
+  // perf's.
   take.parse = [parse = take.parse](const std::string& text) {
     std::string wrong = parse(text);
     return wrong.empty() || !parse_dimensions(text)
@@ -65,6 +71,7 @@ Option view_option(std::string names, std::string help, View view, ViewOptions& 
   return {.names = std::move(names), .help = std::move(help), .take = sets(options.view, view)};
 }
 
+// A view of some functions: one option sets the view, and which functions it is of.
 Option function_option(std::string names, std::string help, View view, ViewOptions& options) {
   return {.names = std::move(names),
           .value = "RE",
@@ -82,6 +89,8 @@ Option function_option(std::string names, std::string help, View view, ViewOptio
 }  // namespace
 
 OptionGroup view_options(ViewOptions& options) {
+  // Each --by adds its keys: "--by a --by b" is "--by a,b". check_view() counts them when all
+  // are known.
   auto take_dimensions = [&options](const std::string& text) {
     auto dimensions = parse_dimensions(text);
     if (!dimensions)
@@ -168,6 +177,8 @@ OptionGroup selection_options(Selection& selection) {
                       selection.modules),
        pattern_option("--hide", "Remove functions that match RE from stacks", selection.hide),
        pattern_option("--show", "Remove all other functions from stacks", selection.show),
+       // Without a value the program's own functions are told by where they come from
+       // (Selection::mine).
        {.names = "--mine",
         .value = "RE",
         .help = "Remove functions that are not the program's own, or do not match RE",
@@ -206,6 +217,7 @@ Option format_option(const std::string& name, std::string help, ReportOptions& o
 }
 
 Option file_option(const std::string& name, std::string help, ReportOptions& options) {
+  // The option names the file, so that --output would be a second one.
   std::vector<std::string> others = other_formats(name);
   others.emplace_back("--output");
   return {.names = name,
@@ -344,12 +356,14 @@ OptionGroup filter_options(ReportOptions& options) {
        {.names = "--align",
         .help = "Let the recordings of several hosts begin together",
         .take = into(options.is_aligned)}}};
+  // Behind the other filters, but for --align, which is no filter.
   std::vector<Option> places = place_options(options);
   group.options.insert(group.options.end() - 1, places.begin(), places.end());
   return group;
 }
 
 Result<> set_span(ReportOptions& options) {
+  // Without one of them the span is open there: since 0, until UINT64_MAX.
   if (options.since.time >= options.until.time)
     return errorf("--since {} is not before --until {}", options.since.text, options.until.text)
         .with_exit_status(kUsage);

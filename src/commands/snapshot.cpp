@@ -18,6 +18,9 @@
 
 namespace gosym {
 
+// The recorder is asked by a signal, and answers by a new file in its directory. It is found
+// by the lock that it holds there (record/recording_directory.h).
+
 namespace {
 
 struct SnapshotOptions {
@@ -59,6 +62,7 @@ Result<> ask_recorder(const std::string& directory, const RecorderOfDirectory& r
 
 // The one that has come since; empty: none has in all that time.
 std::string wait_for_new(const std::string& directory, const std::set<std::string>& before) {
+  // Half a minute: the recorder may have much to write.
   constexpr int kTries = 300;
   constexpr timespec kPause = {0, 100'000'000};
   for (int i = 0; i < kTries; i++) {
@@ -78,6 +82,8 @@ Result<int> run_snapshot(const SnapshotOptions& options) {
     return errorf("process {} records all of it into '{}': there is nothing to be asked for",
                   recorder->pid, printable(options.directory))
         .with_hint(fmt::format("gosym report {} --since -1m", shell_quoted(options.directory)));
+  // Listed before it is asked, so that a file which is there already is not taken for the
+  // answer.
   std::set<std::string> before = recordings_there(options.directory);
   if (auto asked = ask_recorder(options.directory, *recorder); !asked)
     return std::move(asked).error();

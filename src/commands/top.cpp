@@ -25,6 +25,10 @@
 
 namespace gosym {
 
+// A recorder and a report in one process. The recording runs in a thread of its own and keeps
+// a window of samples in memory (live/live_recording.h); this thread makes a profile of it at
+// each interval, for the browser or as text. Rights are given up as in `record`.
+
 namespace {
 
 // The command line of `gosym top`.
@@ -87,8 +91,11 @@ public:
   Result<Profile*> next(uint64_t time) {
     if (is_last())
       return nullptr;
+    // The end is asked before the profile is made: the last profile has the last samples.
     is_over_ = !recording_.wait_until(time);
     count_++;
+    // Accumulated, each profile has only what is new, and is added to the sum; else it is of
+    // the whole window.
     auto named =
         options_.accumulates ? recording_.new_samples() : recording_.profile(plan_.window_ns);
     if (!named)
@@ -160,6 +167,8 @@ Result<> print_reports(Profiles& profiles, const ViewOptions& view, uint64_t int
 
 Result<> browse_live(LiveRecording& recording, Profiles& profiles, const TopOptions& options,
                      const TopPlan& plan) {
+  // Debug files of code that is looked at; without progress, which would be written over the
+  // screen.
   auto files = find_debug_files(options.debug, nullptr);
   if (!files)
     return std::move(files).error();
@@ -255,6 +264,7 @@ Result<int> top(TopOptions& options) {
     return std::move(watch).error();
   // Confined as `record` is, before it looks at anything of others. But it names functions
   // itself, by files that may lie anywhere.
+  // The browser saves and exports here, --save where it says: nothing else may be written.
   std::vector<std::string> written = {"."};
   if (!options.save.empty())
     written.push_back(options.save.find('/') == options.save.npos
@@ -276,6 +286,7 @@ Result<int> top(TopOptions& options) {
   auto stop = recording.finish();
   if (!stop)
     return give_up(std::move(stop).error(), command, *watch, options.record);
+  // The command is waited for, and asked to end, though showing may have failed.
   int status = command ? end_command(*stop, *command, *watch, options.record) : kSuccess;
   if (!shown)
     return std::move(shown).error();
@@ -293,6 +304,7 @@ Result<int> top(TopOptions& options) {
 // Without what is accepted for those who are used to perf's recorder.
 OptionGroup sampling_options_of_top(RecordOptions& options) {
   OptionGroup group = sampling_options(options);
+  // Options without `take` have no effect.
   std::erase_if(group.options, [](const Option& option) { return !option.take.parse; });
   return group;
 }
