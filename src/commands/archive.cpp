@@ -21,6 +21,10 @@
 
 namespace gosym {
 
+// A recording gets the files that a report would ask for, as pieces appended to it.
+// asked_files() finds out which: it makes a profile as a report does, callers included,
+// without names. Each file is checked to be the one that was recorded before it is copied.
+
 namespace {
 
 struct ArchiveOptions {
@@ -79,6 +83,8 @@ UniqueFd find_stored_file(const RecordedImage& image, const std::vector<std::str
 // The file of an image, if it is the one that was recorded.
 Result<ImagePieces> open_pieces(const RecordedImage& image, const ArchiveOptions& options,
                                 const std::vector<std::string>& stores) {
+  // The file at its path goes before a copy in a store: either has to be the one that was
+  // recorded.
   UniqueFd found = find_file(image.path, options.symfs);
   RecordedBinary binary = check_recorded_binary(image, found);
   if (UniqueFd stored = binary.binary ? UniqueFd() : find_stored_file(image, stores)) {
@@ -109,6 +115,7 @@ Result<std::string> archive(const RecordedImage& image, const ArchiveOptions& op
   auto pieces = open_pieces(image, options, stores);
   if (!pieces)
     return pieces.error().message();
+  // Written as it is read: a file may be larger than memory.
   while (auto piece = pieces->next()) {
     if (!*piece)
       return piece->error().message();
@@ -170,6 +177,7 @@ Result<int> run_archive(const ArchiveOptions& options) {
           human_size((*writer)->bytes_written()), options.recording);
   if (!options.is_quiet)
     tell_debug_files(files->with_debug_file);
+  // Some that could not be added leave a recording that is readable in part elsewhere.
   return count == files->missing.size() ? kSuccess : kPartial;
 }
 

@@ -50,6 +50,7 @@ Result<std::vector<browser::CodeLine>> read_code(
        annotate_sampled(*file->symbols, shown, *disassembler, profile, samples, image_index)) {
     if (!lines.empty())
       lines.emplace_back();  // between functions
+    // Lines are not cut here: the browser cuts them to its width, which may change.
     for (AnnotatedLine& line : lines_of(function, view, SIZE_MAX))
       lines.push_back(
           {.self = line.samples.self,
@@ -117,6 +118,8 @@ browser::State initial_state(std::string_view title, const ViewOptions& view,
   state.sort = view.sort;
   state.query.selection = selection;
   state.query.folds = view.folds_recursion;
+  // Keys of frames are what the rows are; others (thread, process, ...) are groups around
+  // them.
   for (const Dimension& dimension : view.by) {
     if (dimension.is_of_frames())
       state.query.by = dimension.kind;
@@ -171,7 +174,8 @@ public:
 
   Result<browser::Source::Loaded> load() {
     bool is_first = !std::exchange(has_looked_, true);
-    // The first screen comes after half a second, whatever the size; the rest replaces it.
+    // The first screen comes after half a second, whatever the size; the rest replaces it. A
+    // part is shown only if there is more: else the second look would load the same again.
     if (is_first && std::ranges::all_of(options_.inputs, is_large_recording))
       if (auto first = load_first(); first && first->share < 1)
         return show(*std::move(first));

@@ -53,6 +53,8 @@ Result<> check_debug_dirs(const DebugOptions& options) {
 
 // Empty if nothing is to be fetched.
 Result<std::string> server_urls(const DebugOptions& options) {
+  // DEBUGINFOD_URLS counts without the option, as for other tools; the system's list only with
+  // it.
   bool is_asked = options.debuginfod.has_value();
   if (options.no_debuginfod)
     return std::string();
@@ -105,11 +107,13 @@ Result<DebugFileOptions> find_debug_files(const DebugOptions& options, std::FILE
     return std::move(urls).error();
   DebugFileOptions files;
   files.symfs = options.symfs;
+  // Before the system's own directory, so that a user's files are found first.
   files.debug_dirs.insert(files.debug_dirs.begin(), options.debug_dirs.begin(),
                           options.debug_dirs.end());
   bool is_terminal = stream && isatty(fileno(stream)) == 1;
   if (!urls->empty())
     files.debuginfod = std::make_unique<Debuginfod>(*urls, is_terminal ? stream : nullptr);
+  // Its helper is started while programs may still be executed.
   if (files.debuginfod)
     if (auto started = files.debuginfod->start(); !started)
       return std::move(started).error();
@@ -118,6 +122,7 @@ Result<DebugFileOptions> find_debug_files(const DebugOptions& options, std::FILE
 
 Result<DebugFileOptions> find_files_of_profile(const DebugOptions& options, std::FILE* stream) {
   auto files = find_debug_files(options, stream);
+  // With --symfs the files are of another system, and so is its kernel.
   if (files && options.symfs.empty())
     files->kernel = {open_kernel_symbols(), own_vdso()};
   return files;
@@ -131,6 +136,7 @@ std::vector<std::string> roots_of(const DebugFileOptions& files) {
 }
 
 void find_debug_packages(Profile& profile, const HeldFiles& held) {
+  // A package of debug files helps where the file has no symbol table.
   std::set<uint32_t> stripped;
   for (const Location& location : profile.locations)
     if (location.unnamed == Unnamed::kStripped && !profile.is_named(location))

@@ -32,6 +32,10 @@
 
 namespace gosym {
 
+// Rows from the top down: the build, the system, the rights of this user, then each way to
+// take samples and to name code, tried as far as that changes nothing, and what processes
+// without rights may do.
+
 namespace {
 
 void print_row(std::string_view name, std::string_view value) {
@@ -291,6 +295,7 @@ void print_processes() {
 }
 
 Result<int> diagnose() {
+  // Failures are what is looked for here: libbpf's own messages would stand between the rows.
   libbpf_set_print(nullptr);
   print_build();
   print_system();
@@ -308,6 +313,7 @@ Result<int> diagnose() {
   print_names(told);
   print(stdout, "\nprocesses that read what others wrote\n");
   print_processes();
+  // BPF can sample anything; perf events by themselves sample own processes only.
   return bpf ? kSuccess : perf ? kPartial : kUnsupported;
 }
 

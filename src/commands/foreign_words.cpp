@@ -6,6 +6,10 @@
 
 namespace gosym {
 
+// Words that users of perf and pprof know. Most of pprof's options, and some of perf's, are
+// rewritten to those of gosym before the line is parsed (understood()); others are answered by
+// what does it here (foreign_words.h has the tables).
+
 namespace {
 
 // Options of pprof that are those of gosym, some under another name.
@@ -63,6 +67,7 @@ std::optional<std::vector<std::string>> tree_of_call_graph(std::string_view kind
 std::vector<std::string> understood(const std::string& word, const std::string* next,
                                     bool& takes_next) {
   size_t equals = word.find('=');
+  // pprof takes "-focus=x": the value stays behind the equals sign.
   auto same = std::ranges::find(kSameOptions, std::string_view(word).substr(0, equals),
                                 &SameOption::theirs);
   if (same != std::end(kSameOptions)) {
@@ -79,6 +84,7 @@ std::vector<std::string> understood(const std::string& word, const std::string* 
       takes_next = true;
       return *tree;
     }
+  // perf's -f has no value, --format here has: only the next word tells them apart.
   bool is_bare_force = word == "-f" && (!next || next->starts_with('-'));
   if (is_bare_force)
     return {};
@@ -120,6 +126,7 @@ std::vector<ForeignWord> words_of(std::span<const WordRow> rows) {
 void understand_annotate_words(std::vector<std::string>& line) {
   std::optional<std::string> file = take_value(line, "-i", "--input");
   std::optional<std::string> symbol = take_value(line, "-s", "--symbol");
+  // Behind the command's name: FILE is the first argument, FUNC the last.
   if (file && !line.empty())
     line.insert(line.begin() + 1, *file);
   if (symbol)

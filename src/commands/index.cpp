@@ -71,6 +71,7 @@ Result<std::string> output_path(const ImageSymbols& symbols, const std::string& 
   if (options.store.empty())
     return options.output.empty() ? default_output(binary) : options.output;
   std::string id = symbols.id();
+  // The first byte of the id names the folder, the others the file.
   if (id.size() < 2)
     return Error("it has no build id, by which a store knows files")
         .with_hint("write a file: gosym index -o FILE");
@@ -92,6 +93,7 @@ Result<> write_index(const ImageSymbols& symbols, const std::string& binary,
   auto file = OutputFile::open(*path);
   if (!file)
     return std::move(file).error();
+  // finish() of the file tells whether all was written.
   auto written = writer.finish(symbols.id(), index_facts(symbols),
                                [&](std::string_view part) { (void)file->write(part); });
   if (written)

@@ -16,6 +16,7 @@ constexpr size_t kMostSourceText = 32 << 20;
 
 // By image, which tells who may have written them.
 std::map<uint32_t, std::set<std::string>> sampled_source_files(const Profile& profile) {
+  // Only locations that samples have: a selection may have left out the others.
   std::vector<bool> is_used(profile.locations.size());
   for (const SampleCount& sample : profile.samples)
     for (LocationId id : profile.stack(sample.stack))
@@ -50,12 +51,15 @@ PageSources find_page_sources(const Profile& profile, const std::string& directo
   PageSources result;
   std::set<std::string> wanted;
   std::set<std::string> known;
+  // Files are taken in order as long as they fit; a smaller one may still fit after one that
+  // did not.
   size_t room = kMostSourceText;
   size_t left_out = 0;
   for (const auto& [index, paths] : sampled_source_files(profile)) {
     ImageSources image = sources_of(profile.images[index].file, directory, files, held);
     for (const std::string& path : paths) {
       wanted.insert(path);
+      // A path that two images name is one file of the page.
       std::string text =
           known.contains(path) ? std::string() : text_of_source(image.sources, path);
       left_out += text.size() > room ? 1 : 0;

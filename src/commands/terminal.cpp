@@ -37,6 +37,7 @@ size_t number_in(const char* name) {
 void write_all(int fd, std::string_view text) {
   while (!text.empty()) {
     ssize_t written = write(fd, text.data(), text.size());
+    // Whoever reads may have had enough: what is left is then dropped.
     if (written < 0 && errno != EINTR)
       return;
     text.remove_prefix(static_cast<size_t>(std::max<ssize_t>(written, 0)));
@@ -94,11 +95,14 @@ Screen standard_output(ColourMode mode) {
   bool can_colour = isatty(STDOUT_FILENO) != 0 && environment("TERM") != "dumb";
   screen.has_colour = wants_colour(mode) && (can_colour || mode == ColourMode::kAlways);
   winsize size{};
+  // No limits: a pipe or a file has no width.
   if (isatty(STDOUT_FILENO) == 0)
     return screen;
   bool is_known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0;
   size_t width = is_known ? size.ws_col : 0;
   size_t height = is_known ? size.ws_row : 0;
+  // A terminal that does not know its size, such as a serial line, may be told by the
+  // environment.
   width = width == 0 ? number_in("COLUMNS") : width;
   height = height == 0 ? number_in("LINES") : height;
   // Narrower than this nothing can be read; 80 by 24 is what all terminals can do.
@@ -157,6 +161,7 @@ bool load_from_new_directory(std::string parent, std::string_view text) {
     return false;
   std::string locale = folder + "/C.UTF-8";
   std::string file = locale + "/LC_CTYPE";
+  // LOCPATH is set for this one call; no other thread may run meanwhile.
   bool is_loaded = mkdir(locale.c_str(), 0700) == 0 && write_whole(file, text) &&
                    setenv("LOCPATH", folder.c_str(), 1) == 0 &&
                    std::setlocale(LC_CTYPE, "C.UTF-8");
@@ -173,6 +178,7 @@ bool wants_ascii() {
   std::string locale(wanted_locale());
   std::ranges::transform(locale, locale.begin(),
                          [](unsigned char c) { return std::tolower(c); });
+  // Without a locale UTF-8 is taken for granted: most systems show it.
   return !locale.empty() && locale.find("utf-8") == locale.npos &&
          locale.find("utf8") == locale.npos;
 }
@@ -185,6 +191,7 @@ void choose_character_set() {
       std::setlocale(LC_CTYPE, "C.UTF-8"))
     return;
   auto text = gunzip(kUtf8Locale, kMaxLocale);
+  // Any place that can be written for a moment will do.
   for (const char* parent : {"/tmp", "/dev/shm", "/run", "."})
     if (text && load_from_new_directory(parent, *text))
       return;

@@ -47,6 +47,8 @@ CodePlace place_of(std::string_view id, uint64_t offset) {
 
 // The bytes that stores know the id by.
 std::string bytes_of(const std::string& id) {
+  // Hexadecimal digits are a GNU build id as they are; a Go build id is hashed to the id of a
+  // store.
   if (!is_hex_digits(id))
     return elf::store_id({.gnu = {}, .go = id, .package = {}});
   std::string bytes;
@@ -75,6 +77,7 @@ std::optional<CodePlace> parse_code_place(std::string_view word) {
 }
 
 std::optional<CodePlace> parse_code_place_line(std::string_view line) {
+  // Two forms: "BUILDID+0xOFFSET", and the two as words of their own.
   std::string_view id = take_word(line);
   std::string_view number = take_word(line);
   if (!take_word(line).empty())
@@ -87,6 +90,8 @@ std::optional<CodePlace> parse_code_place_line(std::string_view line) {
 
 void BuildIdNames::add(std::shared_ptr<ImageSymbols> symbols) {
   elf::BuildIds ids = elf::build_ids(symbols->image());
+  // A binary answers to its GNU id, its Go id, and the one that stores use; the first of two
+  // binaries with one id is taken.
   for (const std::string& id : {hex(ids.gnu), ids.go, hex(symbols->id())})
     if (!id.empty())
       known_.try_emplace(id, symbols);
@@ -97,6 +102,7 @@ const ImageSymbols* BuildIdNames::find(const std::string& build_id) {
   constexpr size_t kMaxIds = 10'000;
   if (known_.size() >= kMaxIds && !known_.contains(build_id))
     return nullptr;
+  // An id without a file is kept as null, so that it is looked for, and warned of, once.
   auto [known, is_new] = known_.try_emplace(build_id);
   if (!is_new)
     return known->second.get();
@@ -122,6 +128,7 @@ void BuildIdNames::ask(std::span<const CodePlace> places,
     size_t first_call = 0;
     size_t end_call = 0;
   };
+  // Files are opened in the order of the questions, so that warnings have it as well.
   std::vector<Asked> asked;
   std::vector<size_t> order;
   for (const CodePlace& place : places) {

@@ -14,8 +14,14 @@
 
 namespace gosym {
 
+// The addresses of a process are resolved as a recording of one moment is: its mappings become
+// events, each address a sample with a stack of one frame, and the symbolizer names the
+// locations of the profile that a replay of these makes. So kernel, vdso, perf maps and
+// deleted files are treated as in a report.
+
 namespace {
 
+// The upper half of the address space is the kernel's, on x86-64 and arm64.
 bool is_of_kernel(uint64_t address) {
   return address >> 63 != 0;
 }
@@ -67,6 +73,7 @@ std::vector<Call> calls_of(const Profile& profile, const Location& location) {
     return calls;
   for (const Frame& frame : profile.frames_of(location)) {
     const Function& function = profile.functions[to_index(frame.function)];
+    // All but the last are inlined, which is put right behind the loop.
     calls.push_back({.function = profile.strings[function.name],
                      .file = profile.strings[function.file],
                      .line = frame.line,
@@ -102,6 +109,7 @@ Result<LiveProcess::Moment> LiveProcess::record(std::span<const uint64_t> addres
   ImageCatalog images(helper_.get());
   PerfMaps perf_maps(helper_.get());
   std::optional<PerfMaps::Place> map_place;
+  // The maps are read once, so that all mappings are of one moment.
   auto maps = helper_->read_maps(pid_);
   auto entries = maps ? proc::parse_maps(*maps) : std::move(maps).error();
   if (!entries)
@@ -112,6 +120,7 @@ Result<LiveProcess::Moment> LiveProcess::record(std::span<const uint64_t> addres
         .with_exit_status(kUnsupported);
   MemoryHelper memory(MemoryHelper::kPatienceOfCommand);
   std::vector<RawMapping> mappings = code_mappings_in(*entries, pid_, moment.time);
+  // Code that the program has copied elsewhere in its memory counts as mapped from its file.
   std::vector<PlaceOfCopy> copies = places_of_copies(*entries, pid_, moment.time);
   std::ranges::move(copied_code(copies, *helper_, memory.reader_of(pid_)),
                     std::back_inserter(mappings));
@@ -119,9 +128,12 @@ Result<LiveProcess::Moment> LiveProcess::record(std::span<const uint64_t> addres
   for (RawMapping& mapping : mappings) {
     if (!holds_any(mapping, sorted))
       continue;
+    // A perf map is for code that was made at run time: it is read if an address lies in such
+    // memory.
     if (is_memory(mapping.path))
       perf_maps.notice(map_place, pid_, moment.time);
     auto [image, file, is_new, is_at_path] = images.identify(mapping);
+    // The file is held open: it names code though its path may lead to another by then.
     auto held = file ? Result(std::move(file)) : helper_->open_to_read(mapping);
     if (is_new && held)
       moment.files[image] = *std::move(held);
@@ -143,6 +155,7 @@ Result<std::vector<Answer>> LiveProcess::ask(std::span<const uint64_t> addresses
   if (!moment)
     return std::move(moment).error();
   profile_ = replay(*moment, pid_, addresses);
+  // Reading kallsyms takes a while, and is done once, for the first address of the kernel.
   if (std::ranges::any_of(addresses, is_of_kernel) && !kernel_symbols_)
     kernel_symbols_ = read_kernel_symbols(kallsyms_.get());
   RecordedSymbols recorded = {
@@ -158,6 +171,7 @@ Result<std::vector<Answer>> LiveProcess::ask(std::span<const uint64_t> addresses
     if (!image.file.problem.empty())  // told as the reason of its answers
       problems_.erase(image.file.path);
 
+  // The profile has each address once, in an order of its own.
   std::map<uint64_t, const Location*> found;
   for (const Location& location : profile_.locations)
     found[to_integer(location.address)] = &location;
@@ -180,6 +194,7 @@ Answer LiveProcess::answer(const Location& location) const {
     return answer;
   }
   answer.reason = reason_of(location, image.file);
+  // The stand-in for a name, such as a function known by its call frames alone.
   if (!frames.empty())
     answer.reason += fmt::format(", in {}", profile_.name_of(frames[0].function));
   return answer;

@@ -29,6 +29,12 @@
 
 namespace gosym {
 
+// Questions are words of the command line, or lines of standard input: addresses, names, or
+// places by build id. An Ask answers a batch of them (of a binary, or of a process that runs),
+// a Tell prints each answer. --filter is apart: it copies text and puts names into it
+// (address_filter.h). Batches are large, because addresses that are asked for in order are
+// found many times faster.
+
 namespace {
 
 struct ResolveOptions {
@@ -58,6 +64,7 @@ void warn(const std::string& file, const std::string& problem) {
 std::string why_unnamed(const ImageSymbols& symbols, ImageAddress address) {
   if (symbols.image().type == ET_REL)
     return "relocatable";
+  // An index has no segments, and so no code that an address could lie outside of.
   if (!symbols.is_index() && !symbols.image().is_executable_at(address))
     return "not in a code segment";
   auto function = symbols.find_nameless(address);
@@ -87,6 +94,7 @@ void find_all(const ImageSymbols& symbols, std::span<const uint64_t> addresses,
               Answers& answers) {
   auto& [order, found, calls] = answers;
   order.clear();
+  // Answers go out in the order of the questions, so the order is kept beside each address.
   for (uint64_t address : addresses)
     order.emplace_back(address, order.size());
   std::ranges::sort(order);
@@ -119,6 +127,7 @@ void ask_symbols(const ImageSymbols& symbols, std::span<const uint64_t> addresse
   find_all(symbols, addresses, answers);
   const auto& [order, found, calls] = answers;
   Answer answer;
+  // The answer is one object whose memory is used again.
   for (size_t i = 0; i < addresses.size(); i++) {
     prefetch(answers, i);
     auto [source, first, end] = found[i];
@@ -138,6 +147,7 @@ Result<std::unique_ptr<ImageSymbols>> open_binary_or_index(const std::string& pa
   auto file = MappedFile::open(path, files.symfs);
   if (!file)
     return std::move(file).error();
+  // Told apart by the first bytes, for an index is no ELF file.
   if (gsym::GsymFile::is_one((*file)->bytes()))
     return ImageSymbols::open_index(*std::move(file), path, "");
   return ImageSymbols::open(*std::move(file), path, files);
@@ -180,9 +190,12 @@ Result<Ask> ask_process(const ResolveOptions& options, const DebugFileOptions& f
   if (!confined)
     return std::move(confined).error();
   auto process = std::make_shared<LiveProcess>(*std::move(opened));
+  // Problems of files come up as addresses lie in these; each file is told once for all
+  // batches.
   auto told = std::make_shared<std::set<std::string>>();
   return Ask([process, told, &files](std::span<const uint64_t> addresses,
                                      const Tell& tell) -> Result<> {
+    // Mappings may change between batches: each is a look of its own.
     auto answers = process->ask(addresses, files);
     for (const auto& [path, problem] : process->problems())
       if (told->insert(path).second)
@@ -223,6 +236,7 @@ template <class Lines, class AskItems>
 Result<> resolve_lines(Lines lines, const AskItems& ask, const ResolveOptions& options) {
   Tell tell = answer_printer(options);
   while (true) {
+    // Answers are written before more input is waited for: a program may ask line by line.
     std::fflush(stdout);
     auto items = lines.next();
     if (!items)
@@ -285,6 +299,7 @@ bool is_name(const std::string& word, Names* names) {
   // A word that is no number is a name, unless it looks like an address that was mistyped.
   if (!names || !parse_hex(word))
     return names && !looks_like_address(word);
+  // Hexadecimal letters alone: a name if there is one, else an address.
   return word.find_first_of("0123456789") == word.npos && names->has(word);
 }
 
@@ -386,6 +401,7 @@ void warn_of_id(const std::string& id, const std::string& problem) {
 
 // All words are binaries.
 Result<int> run_filter(const ResolveOptions& options, const DebugFileOptions& files) {
+  // The first word of the line was taken for BINARY.
   std::vector<std::string> paths = options.words;
   if (!options.binary.empty())
     paths.insert(paths.begin(), options.binary);
@@ -396,6 +412,7 @@ Result<int> run_filter(const ResolveOptions& options, const DebugFileOptions& fi
     return std::move(binaries).error();
   auto choose = [&options](std::vector<Call>& calls) { choose_calls(options, calls); };
   NameForm form = options.name_form.value_or(NameForm::kShort);
+  // Binaries that are named know their ids, too: only others are looked for in stores.
   BuildIdNames by_id(files, warn_of_id);
   for (const NamedBinary& binary : *binaries)
     by_id.add(binary.symbols);
@@ -416,6 +433,7 @@ Result<int> run_by_build_id(const ResolveOptions& options, const DebugFileOption
   if (!options.binary.empty())
     words.insert(words.begin(), options.binary);
   std::vector<std::string> paths;
+  // A word that reads as a build id with an offset is a place, whatever files there are.
   std::vector<CodePlace> places;
   for (const std::string& word : words)
     if (auto place = parse_code_place(word))
@@ -447,6 +465,8 @@ Result<int> run_by_build_id(const ResolveOptions& options, const DebugFileOption
 }
 
 bool asks_by_build_id(const ResolveOptions& options) {
+  // A place among the words is enough: --build-ids is needed only where all come by standard
+  // input.
   auto is_place = [](const std::string& word) { return parse_code_place(word).has_value(); };
   return !options.pid &&
          (options.has_build_ids || !options.stores.empty() || is_place(options.binary) ||
@@ -468,6 +488,7 @@ Result<int> run_resolve(const ResolveOptions& options) {
     return run_by_build_id(options, *files);
   if (options.pid) {
     auto ask = ask_process(options, *files);
+    // No names: those of a process are of many files.
     return ask ? answer_all(*ask, nullptr, options) : Result<int>(std::move(ask).error());
   }
   auto confined = become_parser({.inputs = {options.binary}, .roots = roots_of(*files)});
@@ -542,6 +563,7 @@ Command make_resolve() {
              if (!directory)
                return directory.error().message();
              options->stores.push_back(*directory);
+             // A store is a debug directory as well: it has debug files by build id.
              options->debug.debug_dirs.push_back(*directory);
              return std::string();
            },
@@ -654,6 +676,8 @@ std::string_view ShownNames::of(const Call& call, FrameSource source, std::strin
   if (is_go(source) || form_ == NameForm::kNone)
     return display_name(call.function, source, form_, room);
   Names& names = names_[source];
+  // Demangling takes longer than finding: names of C++ and Rust are kept, until they are too
+  // many.
   if (names.shown.size() >= kMaxNames)
     names = {};
   auto number = static_cast<size_t>(names.linker_names.intern(call.function));
@@ -726,6 +750,8 @@ AddressLines::AddressLines(int stream)
 
 template <class Item>
 Result<std::vector<Item>> ItemLines<Item>::next() {
+  // Addresses before a wrong line are answered first; the line is met again by the next call,
+  // with none before it, and is then the error.
   std::vector<Item> items;
   while (true) {
     auto taken = take(items);
@@ -745,6 +771,7 @@ template <class Item>
 Result<> ItemLines<Item>::take(std::vector<Item>& items) {
   std::string_view rest = pending_;
   Result<> result = Ok{};
+  // The last line may lack its end.
   while (rest.find('\n') != std::string_view::npos || (is_end_ && !rest.empty())) {
     std::string_view after = rest;
     std::string_view line = take_line(after);
@@ -752,6 +779,7 @@ Result<> ItemLines<Item>::take(std::vector<Item>& items) {
       line.remove_suffix(1);
     auto item = parse_(line);
     std::string_view word = take_word(line);
+    // Empty lines are passed over.
     if (!word.empty() && !item) {
       result = errorf("standard input, line {}: '{}' is not {}", line_number_ + 1,
                       printable(word), what_);
