@@ -12,6 +12,12 @@
 
 namespace gosym::browser {
 
+// An answer is made in layers, each of which needs those before it: the profile with the
+// selection, the samples that are picked of it (Selected), the entries and their numbers, and
+// what counts in these: trees, callers and callees, the search. answer() takes each layer from
+// the answer before if the query asks for the same, so that a key costs no more than what it
+// changes.
+
 namespace {
 
 bool is_same_selection(const Query& a, const Query& b) {
@@ -34,6 +40,7 @@ std::shared_ptr<const Profile> profile_of(const Recorded& recorded, const Query&
 std::vector<SampleCount> picked(const Profile& profile, std::vector<SampleCount> samples,
                                 const Pick& pick) {
   SampleKeys keys = sample_keys(profile, samples, pick.dimension);
+  // Texts are compared once for each key, not for each sample.
   std::vector<bool> is_meant;
   for (const ViewKey& key : keys.keys)
     is_meant.push_back((key.text == pick.text) != pick.is_left_out);
@@ -47,6 +54,7 @@ std::vector<SampleCount> picked(const Profile& profile, std::vector<SampleCount>
 // Samples with one stack become one sample.
 std::vector<SampleCount> merged(const Profile& profile, std::span<const SampleCount> samples) {
   constexpr uint32_t kNone = UINT32_MAX;
+  // By number of the stack, so that no hash table is needed.
   std::vector<uint32_t> place(profile.stack_count(), kNone);
   std::vector<SampleCount> result;
   for (const SampleCount& sample : samples) {
@@ -91,10 +99,12 @@ std::shared_ptr<const Selected> selected_of(const Recorded& recorded, const Quer
   selected->shortcomings = shortcomings_of(*recorded.events[query.event]);
 
   std::vector<SampleCount> samples = profile.samples;
+  // Each pick leaves less for the next one.
   for (const Pick& pick : query.picks)
     samples = picked(profile, std::move(samples), pick);
   // The load is drawn for all time: before the chosen part is cut out.
   for (const SampleCount& sample : samples) {
+    // Beyond kMaxSteps everything counts in the last step.
     uint32_t step = std::min(sample.step, kMaxSteps - 1);
     if (step >= selected->load.size())
       selected->load.resize(step + 1);
@@ -125,6 +135,7 @@ std::shared_ptr<const Entries> entries_of(const Selected& selected, Dimension::K
   // All orders are made at once: a key that changes the order then waits for nothing.
   const std::vector<Total>& all = entries->totals;
   entries->by_self.resize(all.size());
+  // frame_totals() gives this order already.
   std::iota(entries->by_self.begin(), entries->by_self.end(), 0);
   entries->by_total = entries->by_name = entries->by_self;
   std::ranges::stable_sort(entries->by_total, [&](uint32_t a, uint32_t b) {
@@ -153,6 +164,7 @@ std::shared_ptr<const PathTree> with_paths(CallTree tree) {
     hashes.push_back(key.identity != 0 ? key.identity : std::hash<std::string>()(key.text));
   // A path is told by a hash of its keys, so that a cursor finds its node again in another
   // tree.
+  // Nodes stand in the order of a walk, so the parent is the last node that is one less deep.
   std::vector<uint32_t> open = {0};  // the last node of each depth
   result->paths = {kRootPath};
   result->parents = {0};
@@ -191,6 +203,7 @@ std::shared_ptr<const PathTree> around(const Selected& selected, const FrameKeys
 
 uint64_t matched_amount(const Selected& selected, const FrameKeys& keys,
                         const Pattern& pattern) {
+  // The pattern is tried on each key once, and not on each frame.
   std::vector<bool> matches;
   for (const ViewKey& key : keys.all())
     matches.push_back(pattern.matches(key.text));

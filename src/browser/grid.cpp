@@ -38,6 +38,7 @@ size_t Grid::write(size_t x, size_t y, std::string_view text, Look look, size_t 
         cell(last - 1, y).text += character;
       continue;
     }
+    // A wide character is not cut in halves: it does not fit.
     if (x + glyph.width > limit)
       break;
     for (size_t i = 0; i < glyph.width; i++) {

@@ -6,6 +6,10 @@
 
 namespace gosym::browser {
 
+// A tree becomes lines by a walk that descends into open nodes only. Nodes of a CallTree stand
+// in the order of such a walk, each followed by all below it, so that siblings are found by
+// adding sizes.
+
 namespace {
 
 bool has_children(const PathTree& tree, uint32_t node) {
@@ -66,6 +70,7 @@ private:
 }  // namespace
 
 bool is_open(const PathTree& tree, uint32_t node, const OutlineState& state) {
+  // `toggled` holds the exceptions, so that a new tree opens as it should without being told.
   return is_open_at_first(tree, node) != state.toggled.contains(tree.paths[node]);
 }
 
@@ -76,6 +81,7 @@ std::vector<OutlineRow> outline_rows(const PathTree& tree, const OutlineState& s
 std::string branches_of(const std::vector<OutlineRow>& rows, size_t row, size_t width) {
   constexpr size_t kWidth = 3;  // of a branch
   const OutlineRow& at = rows[row];
+  // From the node outward; the outermost are left out where there is no room.
   std::vector<std::string_view> parts;
   if (at.is_branch)
     parts.push_back(at.is_last ? "└─ " : "├─ ");

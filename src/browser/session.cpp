@@ -29,6 +29,10 @@
 
 namespace gosym::browser {
 
+// Three threads: the session's own draws and takes keys, the worker's two load samples and
+// answer queries. Samples and answers pass from one to the other in Worker::Shared, under its
+// mutex; an eventfd tells of new ones, which wait() polls with the terminal and the signals.
+
 namespace {
 
 // Keeps what is written to standard error off the screen, and shows it at the end.
@@ -190,7 +194,7 @@ private:
     recorded.share = loaded->share;
     recorded.generation++;
     // The last query is answered again, of the new samples.
-    shared.is_wanted = true;  // of the new samples
+    shared.is_wanted = true;
     shared.changed.notify_all();
     return !loaded->is_last;
   }
@@ -377,7 +381,7 @@ private:
     }
     bool was_frozen = state_.is_frozen;
     Effect effect = update(state_, key, *answer_);
-    // The worker stops to make new answers; the recorder goes on.
+    // The worker loads no new samples; the recorder goes on.
     if (was_frozen != state_.is_frozen)
       worker_.freeze(state_.is_frozen);
     switch (effect.kind) {

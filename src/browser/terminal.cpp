@@ -31,6 +31,10 @@ int del_curterm(term* terminal);
 
 namespace gosym::browser {
 
+// The only source that knows ncurses. Cells become characters with attributes, and input
+// becomes keys. The state of ncurses is global, and so are the variables here: there is one
+// terminal.
+
 namespace {
 
 constexpr size_t kLooks = static_cast<size_t>(Look::kUnnamedBox) + 1;
@@ -53,6 +57,7 @@ void set_look(Look look, attr_t attribute, short foreground = -1, short backgrou
   pairs[i] = 0;
   if (!shows_colour || (foreground == -1 && background == -1))
     return;
+  // Pair 0 is the terminal's own colours, which cannot be set.
   pairs[i] = static_cast<short>(i + 1);
   init_pair(pairs[i], foreground, background);
 }
@@ -162,6 +167,7 @@ std::optional<Key> of_mouse() {
                .y = static_cast<size_t>(event.y),
                .to_x = static_cast<size_t>(event.x)};
   };
+  // ncurses reports the wheel as buttons 4 and 5.
   if ((event.bstate & BUTTON4_PRESSED) != 0)
     return key(Key::Kind::kWheelUp, event.x);
   if ((event.bstate & BUTTON5_PRESSED) != 0)
@@ -187,6 +193,7 @@ std::string clipboard_sequence(std::string_view text) {
   std::string encoded;
   for (size_t i = 0; i < text.size(); i += 3) {
     uint32_t bits = 0;
+    // Three bytes are four digits of 6 bits; a group that is short ends in "=".
     for (size_t j = 0; j < 3; j++)
       bits = bits << 8 | (i + j < text.size() ? static_cast<uint8_t>(text[i + j]) : 0);
     for (size_t j = 0; j < 4; j++)
@@ -237,6 +244,8 @@ void leave_in_crash(int signal) {
   if (has_found_settings)
     tcsetattr(STDIN_FILENO, TCSANOW, &found_settings);
   (void)!write(STDOUT_FILENO, leaving.data(), leaving.size());
+  // The signal is raised once more without a handler, so that the program ends by it, with a
+  // core.
   std::signal(signal, SIG_DFL);
   raise(signal);
 }
@@ -266,6 +275,7 @@ bool can_browse_on(const std::string& name) {
     return true;
   int error = 0;
   bool is_found = setupterm(name.c_str(), STDOUT_FILENO, &error) == OK && can_move_cursor();
+  // setupterm() makes this its current terminal, which newterm() must not find.
   if (term* looked_at = set_curterm(nullptr))
     del_curterm(looked_at);
   return is_found;
@@ -336,6 +346,7 @@ Size Terminal::size() const {
 
 void Terminal::show(const Grid& grid) {
   werase(stdscr);
+  // The second cell of a wide character is drawn by the first.
   for (size_t y = 0; y < grid.size().height; y++)
     for (size_t x = 0; x < grid.size().width; x++)
       if (const Cell& cell = grid.at(x, y); !cell.text.empty())

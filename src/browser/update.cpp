@@ -11,6 +11,12 @@
 
 namespace gosym::browser {
 
+// A key changes the state and nothing else: what has to be computed is a query in the state,
+// which the session asks, and what has to be done outside is the Effect. The table kKeyRows,
+// near the end, has all keys with their help; functions before it are what they do. settle()
+// comes last, after each key and each answer, so that cursors are always on rows that there
+// are.
+
 namespace {
 
 using Kind = Key::Kind;
@@ -33,6 +39,7 @@ Key as_arrow(const Key& key) {
 // The number of lines that a key moves in a list, of which so many are on the screen; none for
 // other keys.
 std::optional<ptrdiff_t> lines_of(const Key& key, size_t rows) {
+  // A page less one line, which stays as a bearing.
   auto page = static_cast<ptrdiff_t>(std::max<size_t>(rows, 2) - 1);
   // Far enough for any list, and adding it to a row does not overflow.
   constexpr ptrdiff_t kAll = PTRDIFF_MAX / 2;
@@ -97,6 +104,7 @@ void settle_flame(State& state, const Answer& answer, size_t rows) {
   Flame flame = flame_of(state, answer);
   if (flame.boxes.empty())
     return;
+  // A node that the new tree does not have is the root by now (node_of()).
   state.zoomed = answer.tree->paths[flame.zoomed];
   const FlameBox& box = flame.boxes[flame.cursor];
   state.box = answer.tree->paths[box.node];
@@ -129,6 +137,7 @@ void go_to_hottest(State& state, const Code& code) {
 }
 
 void settle_code(State& state, const Answer& answer, size_t rows) {
+  // Once for each function, when its code has come: later the cursor is the user's.
   if (answer.query.code == state.query.code && state.code_shown != state.query.code) {
     state.code_shown = state.query.code;
     go_to_hottest(state, *answer.code);
@@ -180,6 +189,7 @@ void take_back(State& state) {
 }
 
 void show_all(State& state) {
+  // No words: nothing is selected. The time step does not matter for that.
   if (words_of(state.query, 0).empty()) {
     state.message = "nothing is left out";
     return;
@@ -196,6 +206,7 @@ void select_entry(State& state, const Answer& answer, const ViewKey* key,
     state.message = key ? "m goes back to functions, which can be chosen" : "nothing is chosen";
     return;
   }
+  // Groups of the tree (threads, processes) have no identity among functions.
   if (key->identity == 0) {
     state.message = "that is whose the samples are: t, p, L, C choose by it";
     return;
@@ -269,6 +280,7 @@ void change_sort(State& state) {
   state.sort = state.sort == SortBy::kSelf    ? SortBy::kTotal
                : state.sort == SortBy::kTotal ? SortBy::kName
                                               : SortBy::kSelf;
+  // The first row of the new order is what the sort is for.
   state.functions = {};
   state.function = 0;
   state.message = state.sort == SortBy::kSelf    ? "sorted by self"
@@ -298,6 +310,7 @@ void begin_time(State& state, bool is_begin, const Answer& answer) {
   state.overlay = Overlay::kTime;
   state.is_begin_moved = is_begin;
   state.time_before = state.query.time;
+  // An end that is open has no edge that keys could move.
   state.query.time.end = std::min(state.query.time.end, step_count(answer));
 }
 
@@ -397,6 +410,7 @@ void find_next(State& state, const Answer& answer, bool forward) {
 void answer_prompt(State& state, const Answer& answer) {
   state.overlay = Overlay::kNone;
   if (state.typed.empty()) {
+    // An empty search ends the search; an empty selection is none.
     if (state.ask == Ask::kSearch)
       state.query.search.reset();
     return;
@@ -460,6 +474,7 @@ void group_by(State& state) {
   state.overlay = Overlay::kNone;
   Dimension dimension = *std::exchange(state.query.menu, std::nullopt);
   std::vector<Dimension>& groups = state.query.groups;
+  // A dimension that is chosen once more is taken back.
   if (auto found = std::ranges::find(groups, dimension); found != groups.end())
     groups.erase(found);
   else
@@ -609,6 +624,7 @@ void move_in_outline(State& state, const Key& key, const Answer& answer) {
     if (!open)
       set_open(tree, node, true, list);
     else if (!is('+'))
+      // The first child follows its parent.
       list.path = tree.paths[node + 1];
   } else if (key.kind == Kind::kLeft) {
     if (open)
@@ -894,6 +910,7 @@ void turn_programs(Pressed& pressed) {
   state.query.is_by_program = !state.query.is_by_program;
   state.query.groups.clear();
   state.tree = {};
+  // The paths of the old tree are not those of the new one.
   state.zoomed = state.box = kRootPath;
   state.message = state.query.is_by_program ? "the tree begins with programs, if it has several"
                                             : "the tree begins with calls";
@@ -921,6 +938,7 @@ void turn_shares(Pressed& pressed) {
 
 void turn_mine(Pressed& pressed) {
   turn<&Selection::is_mine>(pressed);
+  // "o" is the program's own code without patterns, whatever --mine said.
   pressed.state.query.selection.mine.clear();
 }
 
@@ -1100,6 +1118,7 @@ constexpr BoundKey kHelpKey = {'?', [](Pressed& pressed) {
 Act find_act(char32_t character, bool is_live, bool is_in_menu) {
   if (character == kHelpKey.key && !is_in_menu)
     return kHelpKey.act;
+  // A walk through some forty rows is nothing for a person's key.
   for (const KeyRow& row : kKeyRows) {
     if ((row.is_live && !is_live) || (is_in_menu && !row.opens_menu))
       continue;
@@ -1242,6 +1261,7 @@ void settle(State& state, const Answer& answer) {
   // lists.
   if (answer.menu)
     List(state.menu, answer.menu->size()).settle(window_rows(state.size));
+  // A new recording, or begin_time(), may end before the time that was chosen begins.
   if (state.query.time.end != UINT32_MAX && state.query.time.begin >= state.query.time.end)
     state.query.time = {};
 }
@@ -1256,6 +1276,8 @@ Effect update(State& state, const Key& key, const Answer& answer) {
     case Overlay::kHelp:
       if (auto by = lines_of(key, window_rows(state.size))) {
         size_t count = help_lines(state.is_live, window_columns(state.size)).size();
+        // The row of a window without a cursor is its top: the last one shows the end of the
+        // text.
         size_t tops = count - std::min(count, window_rows(state.size)) + 1;
         List(state.help, tops).move(*by);
       } else {
@@ -1294,6 +1316,7 @@ std::vector<std::string> help_lines(bool is_live, size_t width) {
       lines.emplace_back();
     if (!row.group.empty())
       lines.emplace_back(row.group);
+    // Only the first line of a row has its keys.
     std::string_view keys = row.keys;
     for (std::string_view part : split(row.help, '\n'))
       lines.push_back(fmt::format("  {:<{}}{}", std::exchange(keys, ""), kKeys - 2, part));

@@ -313,7 +313,7 @@ Result<int> diagnose() {
   print_names(told);
   print(stdout, "\nprocesses that read what others wrote\n");
   print_processes();
-  // BPF can sample anything; perf events by themselves sample own processes only.
+  // BPF samples anything where it is there; perf events were tried on own processes alone.
   return bpf ? kSuccess : perf ? kPartial : kUnsupported;
 }
 
