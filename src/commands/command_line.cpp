@@ -13,6 +13,11 @@
 
 namespace gosym {
 
+// The way of a command line through parse_command_line(): words of a command of its own are
+// cut off, words of other programs are rewritten or answered, the library CLI11 takes the
+// options, and last conflicts between these are looked for. Help and most errors are written
+// here, from the tables of options.
+
 namespace {
 
 bool is_argument(const Option& option) {
@@ -50,6 +55,7 @@ constexpr size_t kMinWidth = 60;
 constexpr size_t kMaxWidth = 100;  // longer lines are hard to read
 constexpr size_t kPipeWidth = 80;
 
+// A pipe has no width of its own: kPipeWidth is that of most terminals.
 size_t output_width() {
   struct winsize window {};
   if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) != 0 || window.ws_col == 0)
@@ -129,6 +135,8 @@ std::string help_text(const Program& program, const Command& command) {
   std::string line = fmt::format("{} {} {}", program.name, command.name, usage_of(command));
   std::string text =
       fmt::format("{}\n\n{}{}\n", command.summary, kLead, wrapped(line, kLead.size(), width));
+  // Arguments of all groups come first under one heading. A group of nothing else has none of
+  // its own.
   std::string arguments;
   std::string options;
   for (const OptionGroup& group : command.groups) {
@@ -151,6 +159,7 @@ std::string help_text(const Program& program, const Command& command) {
 // The value that the library gives a flag.
 constexpr std::string_view kFlagValue = "true";
 
+// A flag may come several times, as in scripts that put a line together.
 void add_flag(CLI::Option& added, bool takes_value) {
   added.expected(0)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   added.disable_flag_override(!takes_value);
@@ -158,6 +167,7 @@ void add_flag(CLI::Option& added, bool takes_value) {
 
 void add_values(CLI::Option& added, const Option& option) {
   constexpr int kAnyNumber = 1 << 29;  // the library's own "without limit"
+  // The library cuts lists at commas; the files of kFiles may have commas in their names.
   if (option.values == Values::kCommaList || option.values == Values::kWords)
     added.delimiter(',');
   if (option.values != Values::kOne)
@@ -347,6 +357,8 @@ const Option* option_before_value(const Command& command, std::string_view word)
     return nullptr;
   if (word.starts_with("--"))
     return is_flag(*option) || word.find('=') != word.npos ? nullptr : option;
+  // A cluster of short names: a flag's letter is taken off and the rest looked at again.
+  // Behind any other letter the rest is its value, "-p1", and nothing follows.
   if (word.size() == 2)
     return is_flag(*option) ? nullptr : option;
   return is_flag(*option) ? option_before_value(command, fmt::format("-{}", word.substr(2)))
@@ -423,6 +435,7 @@ std::optional<CommandLine> answer_foreign_word(const Program& program,
 void add_command(CLI::App& root, const Command& command, bool is_named) {
   CLI::App* app = root.add_subcommand(command.name);
   app->set_help_flag("-h,--help");
+  // The name alone is there, so that it is not an unknown word.
   if (!is_named)
     return;
   for (const OptionGroup& group : command.groups)

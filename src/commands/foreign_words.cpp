@@ -6,9 +6,9 @@
 
 namespace gosym {
 
-// Words that users of perf and pprof know. Most of pprof's options, and some of perf's, are
-// rewritten to those of gosym before the line is parsed (understood()); others are answered by
-// what does it here (foreign_words.h has the tables).
+// Words that users of perf and pprof know. Options that have the same meaning here under
+// another name are rewritten before the line is parsed (understood()); others are answered with
+// what does it here (foreign_words.txt has the rows).
 
 namespace {
 

@@ -15,6 +15,10 @@
 
 namespace gosym {
 
+// Each binary is opened with all its sources of names, as for resolve, and what they find of
+// its code is written as one GSYM file: in the working directory, where -o says, or into a
+// store by its build id, where report and resolve look for it.
+
 namespace {
 
 struct IndexOptions {
@@ -90,6 +94,8 @@ Result<> write_index(const ImageSymbols& symbols, const std::string& binary,
   IndexLine line(binary);
   add_names(symbols, writer, [&](uint64_t done, uint64_t all) { line.show(done, all); });
   line.erase();
+  // The file is opened once the names are known: a binary that cannot be indexed leaves none
+  // behind.
   auto file = OutputFile::open(*path);
   if (!file)
     return std::move(file).error();

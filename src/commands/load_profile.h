@@ -44,11 +44,12 @@ struct Inputs {
 };
 
 // Reads recordings and files of perf, and of directories all files "*.raw" in them, as far as
-// they are wanted (recordings.h), or files of profiles (exchange/input_kind.h). The one that began first comes first. Hosts of one name on
-// several machines get names of their own. Fails, too, if a file is named twice, or a copy of
-// it, if recordings are mixed with others, or if the event, or with an empty name any event,
-// was not sampled at the same rate in all of them: its samples could not be added up. Of pages
-// that compare one `side` is read; an error if others are asked for it.
+// they are wanted (recordings.h), or files of profiles (exchange/input_kind.h). The one that
+// began first comes first. Hosts of one name on several machines get names of their own.
+// Fails, too, if a file is named twice, or a copy of it, if recordings are mixed with others,
+// or if the event, or with an empty name any event, was not sampled at the same rate in all
+// of them: its samples could not be added up. Of pages that compare one `side` is read; an
+// error if others are asked for it.
 Result<Inputs> read_inputs(const std::vector<std::string>& inputs,
                            const WantedRecordings& wanted, const std::string& event,
                            const DebugFileOptions& where, std::optional<Side> side = {});

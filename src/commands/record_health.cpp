@@ -36,6 +36,7 @@ Result<> RecordHealth::open() {
 
 void RecordHealth::step(const Recorder& recorder, uint64_t files) {
   uint64_t now = monotonic_ns();
+  // A recorder that hangs does not come here, and its manager then starts it anew.
   manager_.tell_alive(now);
   if (!metrics_.is_started() || now < next_)
     return;
@@ -61,6 +62,7 @@ void RecordHealth::write_metrics(const Recorder& recorder, uint64_t files) {
 
 std::string metrics_of(const RecordingStats& stats, uint64_t bytes, uint64_t files) {
   auto count = [](uint64_t number) { return static_cast<double>(number); };
+  // Counters are of the whole life of the recorder, through all files that it has begun.
   return metric_text("gosym_samples_total", "counter", "Samples that were taken",
                      count(stats.samples)) +
          metric_text("gosym_lost_samples_total", "counter",

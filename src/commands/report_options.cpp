@@ -12,8 +12,8 @@
 namespace gosym {
 
 // Groups of options of `gosym report`, which commands that show a profile share: diff, heap
-// and top take some of the groups, and leave out single options by the ends of their names.
-// What `report` alone has is added in report_options().
+// and top take some of the groups, and of these a part of the options. What `report` alone has
+// is added in report_options().
 
 namespace {
 
