@@ -4,6 +4,13 @@
 
 #include "dwarf/frame_program.h"
 
+// A question goes to the tables in order, .eh_frame before .debug_frame: the first that has an
+// entry for the address answers. Its program is run up to the address, which gives a row. From
+// there two ways lead on. Reduction turns the row into an UnwindRule, whose places are offsets
+// from the stack pointer, the frame pointer or the CFA, and which therefore needs no
+// registers. RowEvaluation computes the values themselves from the registers and memory of a
+// thread, for rows that do not reduce.
+
 namespace gosym::dwarf {
 
 namespace {
@@ -24,6 +31,7 @@ std::optional<FrameColumns> columns_of(uint16_t machine) {
   }
 }
 
+// The first sound header counts. Files that Go's own linker writes have none.
 std::optional<FrameHeader> find_header(const elf::Image& image) {
   for (const elf::Segment& segment : image.segments) {
     auto bytes = image.loaded_from(segment.address);
@@ -82,6 +90,8 @@ std::unique_ptr<CallFrames> CallFrames::open_by_header(const elf::Image& image) 
 namespace {
 
 std::optional<StackPlace> place(std::optional<Anchor> anchor, int64_t offset) {
+  // A place is an anchor and 32 bits of offset, as UnwindRule stores it. None for a plain
+  // number, and for an offset that does not fit: no frame is that large.
   if (!anchor || offset < INT32_MIN || offset > INT32_MAX)
     return std::nullopt;
   return StackPlace{*anchor, static_cast<int32_t>(offset)};
@@ -95,6 +105,8 @@ public:
 
   std::optional<UnwindRule> reduce(const FrameRow& row) const {
     UnwindRule rule;
+    // The frame pointer alone may fail: without it the caller is found, and only what lies
+    // behind a caller that needs it is lost.
     if (!set_cfa(row, rule) || !is_cfa(row.stack_pointer, rule) ||
         !set_return_address(row.return_address, rule))
       return std::nullopt;
@@ -119,6 +131,8 @@ private:
 };
 
 bool Reduction::set_cfa(const FrameRow& row, UnwindRule& rule) const {
+  // The CFA counts from any register in the format. A rule can name two: for others, such as
+  // r10 in functions that realign their stack, the row has to be evaluated.
   std::optional<FrameValue> cfa;
   if (!row.cfa_expression.empty())
     cfa = evaluate(row.cfa_expression, std::nullopt);
@@ -134,11 +148,14 @@ bool Reduction::set_cfa(const FrameRow& row, UnwindRule& rule) const {
   return true;
 }
 
+// The place in memory at which the caller's value was saved. None for a value that lies in a
+// register, is computed, or has not been saved.
 std::optional<StackPlace> Reduction::place_of(const ColumnRule& column) const {
   if (column.kind == Kind::kOffset)
     return place(Anchor::kCfa, column.value);
   if (column.kind != Kind::kExpression)
     return std::nullopt;
+  // Expressions of columns begin with the CFA on their stack (DWARF 5, 6.4.2.3).
   auto value = evaluate(column.expression, Anchor::kCfa);
   return value && !value->is_loaded ? place(value->anchor, value->offset) : std::nullopt;
 }
@@ -149,6 +166,8 @@ bool Reduction::is_cfa(const ColumnRule& stack_pointer, const UnwindRule& rule) 
     return true;
   if (stack_pointer.kind == Kind::kValue)
     return stack_pointer.value == 0;
+  // Left is the form in which a signal frame's sigcontext is told: the stack pointer lies at
+  // the place that the CFA is loaded from.
   return rule.is_cfa_loaded && place_of(stack_pointer) == rule.cfa;
 }
 
@@ -185,6 +204,7 @@ void Reduction::set_frame_pointer(const ColumnRule& column, UnwindRule& rule) co
 
 std::optional<CallFrames::Found> CallFrames::find_row(ImageAddress address,
                                                       uint64_t wanted) const {
+  // The first table that has the address decides, even where its program is damaged.
   for (const FrameTable& table : tables_) {
     auto entry = table.find(address);
     if (!entry)
@@ -219,6 +239,8 @@ std::optional<UnwindRule> CallFrames::find(ImageAddress address) const {
   auto found = find_row(address);
   if (!found)
     return std::nullopt;
+  // Rows that do not reduce are not lost: the rule says that evaluate() has to be asked, with
+  // the registers of the thread at hand.
   UnwindRule rule = Reduction(columns_, image_.order, address)
                         .reduce(found->row)
                         .value_or(UnwindRule{.is_evaluated = true});
@@ -312,6 +334,7 @@ private:
     MachineState& machine_;
   };
 
+  // The two pointers are read here: only State knows them by their numbers.
   CallerRegister in_register(uint64_t number) {
     using To = CallerRegister::Kind;
     if (number != columns_.stack_pointer && number != columns_.frame_pointer)
@@ -355,6 +378,8 @@ std::optional<CallerFrame> CallFrames::evaluate(ImageAddress address,
                : std::nullopt;
 }
 
+// One more column is read in the same run of the program, because a row keeps the rules of the
+// columns that every walk needs and no others.
 CallerRegister CallFrames::caller_register(ImageAddress address, uint64_t number, uint64_t cfa,
                                            MachineState& state) const {
   auto found = find_row(address, number);

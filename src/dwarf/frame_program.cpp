@@ -4,6 +4,12 @@
 
 #include <array>
 
+// Three small machines. Program runs the instructions of an entry, of which only the CFA and a
+// few columns are kept; evaluate() with an Anchor follows an expression without knowing the
+// registers, and gives up where that is not enough; Evaluation computes one from the registers
+// and memory of a thread. All of them run on bytes that a file claims: each has a limit of its
+// own for instructions, values or steps, and whatever is not known ends it.
+
 namespace gosym::dwarf {
 
 namespace {
@@ -23,6 +29,8 @@ public:
       : entry_(entry), columns_(columns), wanted_(wanted), order_(order) {}
 
   std::optional<FrameRow> row_at(uint64_t address) {
+    // The instructions of the common entry hold at the first byte of every function. Their row
+    // is remembered, because `restore` puts a column back to what it was there.
     if (!run(entry_.setup.instructions, address))
       return std::nullopt;
     initial_ = row_;
@@ -68,6 +76,8 @@ bool Program::run(Bytes instructions, uint64_t address) {
   if (instructions.size() > kMaxInstructions)
     return false;
   Reader in(instructions, order_);
+  // Both programs begin at the start of the function. The loop ends before the first
+  // instruction that holds for code behind the address.
   location_ = entry_.begin;
   while (in.remaining() > 0 && location_ <= address)
     if (!run_one(in) || !in.ok())
@@ -96,6 +106,7 @@ bool Program::run_one(Reader& in) {
 
 bool Program::run_location(uint8_t opcode, Reader& in) {
   switch (opcode) {
+    // Each delta counts from the location before it.
     case DW_CFA_advance_loc1:
       advance(in.u8());
       return true;
@@ -113,8 +124,12 @@ bool Program::run_location(uint8_t opcode, Reader& in) {
 bool Program::run_state(uint8_t opcode, Reader& in) {
   switch (opcode) {
     case DW_CFA_nop:
+    // Two names of one number. SPARC saves its register windows; on 64-bit ARM the signature
+    // of return addresses goes on or off, and a mask takes it off (proc/process.h).
     case DW_CFA_GNU_window_save:  // 2d
       return true;
+    // The size of arguments that the function has pushed matters to handlers of exceptions
+    // only.
     case DW_CFA_GNU_args_size:
       in.uvarint64();
       return true;
@@ -127,6 +142,8 @@ bool Program::run_state(uint8_t opcode, Reader& in) {
       if (remembered_.empty())
         return false;
       row_ = remembered_.back();
+      // A row is restored as a whole, with its CFA, as GCC and libdw do; DWARF speaks of the
+      // registers alone.
       remembered_.pop_back();
       return true;
     default:
@@ -141,6 +158,7 @@ void Program::set_cfa(uint64_t column, int64_t offset) {
 }
 
 bool Program::run_cfa(uint8_t opcode, Reader& in) {
+  // The instructions that set one half of the rule leave the other half as it was.
   uint64_t column = row_.cfa_column;
   switch (opcode) {
     case DW_CFA_def_cfa:
@@ -186,11 +204,14 @@ void Program::set_rule(uint64_t column, const ColumnRule& rule) {
 }
 
 void Program::restore_rule(uint64_t column) {
+  // Columns that are not kept have nothing to go back to.
   if (const ColumnRule* rule = rule_in(initial_, column))
     set_rule(column, *rule);
 }
 
 bool Program::run_column(uint8_t opcode, Reader& in) {
+  // All of these begin with the number of the column, so that it is read before the kind is
+  // known. An instruction that is not known fails the program: its operands have no length.
   uint64_t column = in.uvarint64();
   ColumnRule rule;
   switch (opcode) {
@@ -243,6 +264,7 @@ namespace {
 // The expression of a stub of the linker takes four.
 constexpr size_t kMaxValues = 16;
 
+// A value without an anchor.
 std::optional<FrameValue> number(int64_t value) {
   return FrameValue{.offset = value};
 }
@@ -259,6 +281,8 @@ std::optional<FrameValue> moved(FrameValue value, int64_t bytes) {
   return value;
 }
 
+// The program counter is known, since the question is about one address; the two pointers
+// stand for themselves. Any other register would have to be read.
 std::optional<FrameValue> register_value(uint64_t column, int64_t offset,
                                          const FrameColumns& columns, ImageAddress address) {
   if (column == columns.program_counter)
@@ -298,6 +322,8 @@ std::optional<FrameValue> read_operand(uint8_t opcode, Reader& in, const FrameCo
 std::optional<FrameValue> apply_to_one(uint8_t opcode, Reader& in, const FrameValue& value) {
   if (opcode == DW_OP_plus_uconst)
     return moved(value, static_cast<int64_t>(in.uvarint64()));
+  // Left is deref. A place on the stack can be loaded from, once: the rule has room for one
+  // step.
   if (!value.anchor || value.is_loaded)
     return std::nullopt;
   return FrameValue{value.anchor, value.offset, /*is_loaded=*/true};
@@ -305,6 +331,8 @@ std::optional<FrameValue> apply_to_one(uint8_t opcode, Reader& in, const FrameVa
 
 std::optional<FrameValue> apply_to_two(uint8_t opcode, const FrameValue& left,
                                        const FrameValue& right) {
+  // A sum may have its anchor on either side, a difference on the left one, and `and`, shifts
+  // and comparisons on none: they are of the linker's stubs, which take the low bits of pc.
   if (opcode == DW_OP_plus && !left.anchor)
     return moved(right, left.offset);
   if (right.anchor)
@@ -350,10 +378,13 @@ std::optional<FrameValue> evaluate(Reader expression, const FrameColumns& column
   Reader& in = expression;
   std::vector<FrameValue> stack;
   if (start)
+    // The expression of a saved register begins with the CFA, that of the CFA with nothing.
     stack.push_back({.anchor = start});
   while (in.remaining() > 0) {
     uint8_t opcode = in.u8();
     size_t count = operand_count(opcode);
+    // Each operation takes at most two values and leaves one, so that the stack grows by one a
+    // step at the most.
     if (stack.size() < count || stack.size() > kMaxValues)
       return std::nullopt;
     auto operands = std::span(stack).last(count);
@@ -362,6 +393,7 @@ std::optional<FrameValue> evaluate(Reader expression, const FrameColumns& column
                                : apply_to_two(opcode, operands[0], operands[1]);
     if (!result || !in.ok())
       return std::nullopt;
+    // The operands are gone from here on, as views of them are of no use any more.
     stack.resize(stack.size() - count);
     stack.push_back(*result);
   }
@@ -377,6 +409,8 @@ class Evaluation {
 public:
   Evaluation(Reader in, MachineState& state) : begin_(in), in_(in), state_(state) {}
 
+  // A failure, by an empty stack, a full one, or a value that is not known, is remembered: no
+  // value moves any more, and run() notices it after the step.
   void push(std::optional<uint64_t> value) {
     is_sound_ &= value && depth_ < values_.size();
     if (is_sound_)
@@ -439,6 +473,7 @@ private:
   bool is_sound_ = true;
 };
 
+// Values have 64 bits: the sign of a shorter number fills them.
 template <class T>
 uint64_t extend(T value) {
   return static_cast<uint64_t>(int64_t{value});
@@ -524,6 +559,8 @@ void Evaluation::rotate() {
   push(second);
 }
 
+// Memory is read in whole words; a narrower load takes the low bytes of one, which is right on
+// little-endian machines.
 void Evaluation::load(uint8_t size) {
   uint64_t address = pop();
   auto word = is_sound_ ? state_.word_at(address) : std::nullopt;
@@ -560,6 +597,8 @@ bool Evaluation::run_unary(uint8_t opcode) {
   }
 }
 
+// A distance counts from the byte behind its own two. Readers go only forward, so that a jump
+// starts again from the beginning.
 void Evaluation::jump(int16_t distance) {
   int64_t target = static_cast<int64_t>(in_.offset()) + distance;
   in_ = begin_;
@@ -582,6 +621,8 @@ std::optional<uint64_t> divide(int64_t left, int64_t right) {
   return right == -1 ? 0 - static_cast<uint64_t>(left) : static_cast<uint64_t>(left / right);
 }
 
+// Shifts by 64 and more are defined here, since the expression chooses the number: nothing is
+// left of the word but, where it is arithmetic, the sign.
 std::optional<uint64_t> shift(uint8_t opcode, uint64_t value, uint64_t bits) {
   if (opcode == DW_OP_shra)
     return static_cast<uint64_t>(static_cast<int64_t>(value) >> std::min<uint64_t>(bits, 63));
@@ -637,6 +678,7 @@ std::optional<uint64_t> calculate(uint8_t opcode, uint64_t left, uint64_t right)
 }
 
 bool Evaluation::run_binary(uint8_t opcode) {
+  // The top of the stack is the right operand (DWARF 5, 2.5.1.4).
   uint64_t right = pop();
   uint64_t left = pop();
   push(calculate(opcode, left, right));

@@ -4,6 +4,11 @@
 
 #include <algorithm>
 
+// Two ways to find the entry of an address, behind one class. A table that was read whole has
+// the begin of each function and the offset of its entry, sorted; one with .eh_frame_hdr
+// searches that in place and reads nothing before it is asked. Both keep offsets only: an
+// entry is decoded anew each time that it is looked up.
+
 namespace gosym::dwarf {
 
 namespace {
@@ -13,6 +18,7 @@ constexpr uint8_t kBaseMask = 0xf0;  // what is to be added, and whether to look
 
 constexpr uint64_t kHeaderEntrySize = 8;  // of .eh_frame_hdr
 
+// The number alone, without what is to be added to it.
 std::optional<uint64_t> read_form(Reader& in, uint8_t encoding, uint8_t pointer_size) {
   auto extend = [](auto value) { return static_cast<uint64_t>(int64_t{value}); };
   switch (encoding & kFormMask) {
@@ -42,6 +48,8 @@ std::optional<uint64_t> read_form(Reader& in, uint8_t encoding, uint8_t pointer_
 
 std::optional<uint64_t> read_encoded(Reader& in, uint8_t encoding, uint8_t pointer_size,
                                      ImageAddress start) {
+  // The place itself is asked for before the value is read: a relative address counts from its
+  // own first byte.
   uint64_t base = 0;
   switch (encoding & kBaseMask) {
     case DW_EH_PE_absptr:
@@ -58,6 +66,7 @@ std::optional<uint64_t> read_encoded(Reader& in, uint8_t encoding, uint8_t point
   auto value = read_form(in, encoding, pointer_size);
   if (!value || !in.ok())
     return std::nullopt;
+  // Sums wrap around in the width of the machine's addresses: negative distances rely on that.
   return (base + *value) & (pointer_size == 4 ? UINT32_MAX : UINT64_MAX);
 }
 
@@ -110,6 +119,8 @@ bool read_augmentation(Reader& in, char letter, FrameSetup& setup) {
     case 'R':
       setup.encoding = in.u8();
       return true;
+    // Only the form matters here: the address of the routine is skipped, and so is what it
+    // would be relative to.
     case 'P': {
       uint8_t encoding = in.u8();
       return read_form(in, encoding, setup.pointer_size).has_value();
@@ -164,6 +175,8 @@ std::optional<FrameHeader> FrameHeader::read(Bytes bytes, ImageAddress address, 
   if (version != 1 || !start)
     return std::nullopt;
   FrameHeader header{.address = address, .eh_frame = ImageAddress{*start}};
+  // A table in another encoding, or longer than the bytes, is as good as none: .eh_frame can
+  // still be read from its start.
   auto count = read_encoded(in, count_encoding, pointer_size, address);
   if (count && table_encoding == kUsualTable && *count <= in.remaining() / kHeaderEntrySize)
     header.entries = in.bytes(*count * kHeaderEntrySize);
@@ -192,6 +205,8 @@ FrameTable::FrameTable(const FrameSection& section, const FrameHeader& header)
 FrameTable::FrameTable(const FrameSection& section) : section_(section) {
   uint64_t offset = 0;
   while (auto head = read_head(section_, offset)) {
+    // A common entry comes before the functions that name it in what assemblers write: a
+    // function met before it has no setup and is left out.
     if (!head->is_common) {
       // A function that the linker has discarded keeps its entry, at address 0.
       if (auto function = read_function(offset); function && function->begin != 0)
@@ -199,11 +214,14 @@ FrameTable::FrameTable(const FrameSection& section) : section_(section) {
     } else if (auto setup = read_setup(section_, head->body)) {
       setups_.emplace(offset, *setup);
     }
+    // The next entry is found by the length alone, so that a bad one costs only itself.
     offset = head->end;
   }
+  // The order of the file stays among functions of one address: a look-up takes the last.
   std::ranges::stable_sort(places_, {}, &Place::begin);
 }
 
+// With a header nothing was read in advance: the common entry is read for each look-up.
 std::optional<FrameSetup> FrameTable::setup_at(uint64_t offset) const {
   if (auto known = setups_.find(offset); known != setups_.end())
     return known->second;
@@ -229,6 +247,8 @@ std::optional<FrameEntry> FrameTable::read_function(uint64_t offset) const {
   entry.begin = *begin;
   entry.end = *begin + *size;
 
+  // The size is skipped over rather than the parts: letters of the common entry may be of data
+  // for exception handlers, whose layout is their own business.
   if (setup->has_augmentation_size)
     in.bytes(in.uvarint64());
   entry.instructions = in.bytes(in.remaining());
@@ -245,6 +265,8 @@ std::optional<uint64_t> FrameTable::offset_of(uint64_t address) const {
 }
 
 bool FrameTable::is_one_piece(ImageAddress begin, ImageAddress address) const {
+  // Functions of a sound table do not overlap, so that the last one that begins at or before
+  // the address is the only one that could end in between.
   auto offset = offset_of(to_integer(address));
   auto last = offset ? read_function(*offset) : std::nullopt;
   if (!last)

@@ -7,6 +7,12 @@
 
 #include "base/reader.h"
 
+// A table is read in one pass: header, names, then the program, which appends rows. A sequence
+// becomes part of the table when its end is read; until then its rows lie behind `first_row_`
+// and can be dropped. Look-ups search the sequences first and the rows of one of them second.
+// Limits on rows, names and the bytes of a path bound the memory that a damaged table can ask
+// for, and `left` bounds the time that all tables of a file can take together.
+
 namespace gosym::dwarf {
 
 namespace {
@@ -34,6 +40,7 @@ std::string_view text_at(Bytes section, uint64_t offset) {
   std::string_view text = as_text(rest.first(std::min(rest.size(), kMaxPath + 1)));
   size_t end = text.find('\0');
   if (end == std::string_view::npos)
+    // No end and too long a text is cut; no end though the section ends is damage.
     return text.size() > kMaxPath ? text : "";
   return text.substr(0, end);
 }
@@ -95,6 +102,8 @@ std::optional<LineTable> LineTableReader::read(uint64_t offset, uint64_t& left) 
     return std::nullopt;
   if (version_ == 5)
     body.u16();  // sizes of addresses and segment selectors
+  // The header says how long it is: fields that a later version or a vendor adds are passed
+  // over, and the program begins behind it in any case.
   Reader header(body.bytes(read_offset(body)), sections_.order);
   if (!body.ok() || !read_header(header))
     return std::nullopt;
@@ -129,6 +138,8 @@ bool LineTableReader::read_header(Reader& in) {
 }
 
 void LineTableReader::read_names(Reader& in) {
+  // Numbers begin with 1 before DWARF 5. Number 0 of directories is that of the compiler; of
+  // files it names none.
   table_.directories_.emplace_back();
   table_.files_.emplace_back();
   while (table_.directories_.size() < kMaxFiles) {
@@ -167,6 +178,7 @@ void LineTableReader::read_entries(Reader& in, Add add) {
   uint64_t count = in.uvarint64();
   // Each takes a byte at the least.
   if (count > std::min(in.remaining(), kMaxFiles))
+    // The reader's error is sticky, so that a read of more than there is marks it as damaged.
     in.bytes(UINT64_MAX);  // fails
   // Entries have whatever columns the formats list, checksums and texts of sources included.
   for (uint64_t i = 0; i < count && in.ok(); i++) {
@@ -185,6 +197,8 @@ void LineTableReader::read_entries(Reader& in, Add add) {
 
 // Fails the reader if no such form is known: its size is not, either.
 Value LineTableReader::read_value(Reader& in, uint64_t form) const {
+  // Forms that compilers use for paths, directory numbers, times, sizes and MD5 sums. A number
+  // for a text, or the reverse, reads as empty or 0.
   switch (form) {
     case DW_FORM_string:
       return {in.cstring(), 0};
@@ -230,6 +244,7 @@ void LineTableReader::run(Reader in) {
 
 void LineTableReader::run_special(uint8_t opcode) {
   auto adjusted = static_cast<uint8_t>(opcode - opcode_base_);
+  // One byte moves both address and line: most of a program consists of these.
   advance(adjusted / line_range_);
   row_.line += static_cast<uint32_t>(line_base_ + adjusted % line_range_);
   table_.rows_.push_back(row_);
@@ -237,11 +252,14 @@ void LineTableReader::run_special(uint8_t opcode) {
 
 void LineTableReader::run_extended(Reader& in) {
   uint64_t size = in.uvarint64();
+  // Its operands have a reader of their own. What they leave unread, or lack, does not move
+  // the program away from where the next opcode is.
   Reader operand(in.bytes(size), sections_.order);
   switch (operand.u8()) {
     case DW_LNE_end_sequence:
       return end_sequence();
     case DW_LNE_set_address:
+      // Sizes of addresses are not in headers before DWARF 5: the operand's length tells.
       row_.address = operand.word(operand.remaining() == 4 ? 4 : 8);
       return;
     case DW_LNE_define_file:
@@ -267,6 +285,8 @@ void LineTableReader::run_standard(Reader& in, uint8_t opcode) {
       row_.file = static_cast<uint32_t>(std::min<uint64_t>(in.uvarint64(), UINT32_MAX));
       return;
     case DW_LNS_const_add_pc:
+      // A range of 0 was refused when the header was read. The opcode moves the address as far
+      // as special opcode 255, which reaches farthest, and makes no row.
       return advance(static_cast<uint8_t>(255 - opcode_base_) / line_range_);
     case DW_LNS_fixed_advance_pc:
       row_.address += in.u16();
@@ -284,6 +304,8 @@ void LineTableReader::end_sequence() {
   // Compilers write them in order, save a few releases of some.
   if (!std::ranges::is_sorted(rows, {}, &LineTable::Row::address))
     std::ranges::stable_sort(rows, {}, &LineTable::Row::address);
+  // Empty sequences are dropped, and those that the linker has discarded: they begin where no
+  // code is, and could otherwise answer for code that lies behind.
   if (rows.empty() || rows.front().address >= row_.address || !is_code_(rows.front().address))
     table_.rows_.resize(first_row_);
   else
@@ -300,6 +322,8 @@ std::optional<LineTable> LineTable::read(const LineSections& sections, uint64_t 
 
 const LineTable::Row* LineTable::find(uint64_t address) const {
   auto sequence = std::ranges::upper_bound(sequences_, address, {}, &Sequence::begin);
+  // Sequences of sound tables do not overlap: the last that begins before the address is the
+  // only one to hold it.
   if (sequence == sequences_.begin() || (--sequence)->end <= address)
     return nullptr;
   auto rows = std::span(rows_).subspan(sequence->first_row, sequence->row_count);
@@ -310,6 +334,7 @@ const LineTable::Row* LineTable::find(uint64_t address) const {
 void LineTable::add_edges(uint64_t begin, uint64_t end, std::vector<uint64_t>& edges) const {
   for (const Sequence& sequence : sequences_) {
     if (sequence.begin >= end)
+      // Sequences are sorted by begin: none that follows reaches into the range.
       return;
     if (sequence.end <= begin)
       continue;
@@ -323,6 +348,8 @@ void LineTable::add_edges(uint64_t begin, uint64_t end, std::vector<uint64_t>& e
 
 std::string LineTable::path(uint64_t file, std::string_view base) const {
   std::string_view name = file < files_.size() ? files_[file].name : "";
+  // Absolute names need no directory. A name in angle brackets is no path but what a compiler
+  // has for code without a source, "<built-in>" or Go's "<autogenerated>".
   if (name.empty() || name.starts_with('/') || name.starts_with('<'))
     return std::string(name.substr(0, kMaxPath));
   uint64_t number = files_[file].directory;
@@ -330,6 +357,7 @@ std::string LineTable::path(uint64_t file, std::string_view base) const {
     return "";
   std::string_view directory = directories_[number];
   std::string result(name);
+  // Directories are relative to that of the unit in turn, up to the first absolute part.
   for (std::string_view outer : {directory, base})
     if (!result.starts_with('/') && !outer.empty())
       result = fmt::format("{}/{}", outer, result);

@@ -31,6 +31,8 @@ Result<Package> Package::read(const elf::Image& image) {
   if (!index)
     return Error("no index of units");
   Package package;
+  // Sections of a package are those of object files with split DWARF, ".dwo" at their ends.
+  // The table of texts is not divided among units, so that the index has no column for it.
   package.texts_ = contents_of(image, ".debug_str.dwo");
   package.sections_[kInfo] = contents_of(image, ".debug_info.dwo");
   package.sections_[kAbbreviations] = contents_of(image, ".debug_abbrev.dwo");
@@ -39,6 +41,8 @@ Result<Package> Package::read(const elf::Image& image) {
   package.sections_[kRangesOf5] = contents_of(image, ".debug_rnglists.dwo");
 
   Reader in(*index, image.order);
+  // Two bytes of version and two of padding in DWARF 5, four bytes of version in GNU's: the
+  // first half of the latter cannot be 5.
   Bytes version = in.bytes(4);
   bool is_5 = load<uint16_t>(version, 0, image.order) == 5;
   package.version_ = is_5 ? 5 : load<uint32_t>(version, 0, image.order).value_or(0);
@@ -65,18 +69,23 @@ Result<Package> Package::read(const elf::Image& image) {
   for (uint32_t slot = 0; slot < slots; slot++) {
     uint64_t id = ids.u64();
     uint32_t row = rows.u32();
+    // Unused slots are empty entries of the hash table. A row that the tables do not have is
+    // damage, of this slot only.
     if (row == 0 || row > units)
       continue;
     Sections parts;
     for (uint32_t column = 0; column < columns; column++) {
       uint32_t kind = load<uint32_t>(kinds, uint64_t{4} * column, image.order).value_or(0);
       uint64_t at = 4 * (uint64_t{row - 1} * columns + column);
+      // Kinds that are not read, such as macros, are passed over. A part outside of its
+      // section reads as empty.
       if (kind < kKinds)
         parts[kind] =
             slice(package.sections_[kind], load<uint32_t>(offsets, at, image.order).value_or(0),
                   load<uint32_t>(sizes, at, image.order).value_or(0))
                 .value_or(Bytes{});
     }
+    // An id that stands there twice keeps its first row.
     package.rows_.try_emplace(id, parts);
   }
   return package;
@@ -91,6 +100,9 @@ std::optional<PackagedParts> Package::find(uint64_t id) const {
                        .abbreviations = parts[kAbbreviations],
                        .lines = parts[kLines],
                        .text_offsets = parts[kTextOffsets],
+                       // The number that means range lists in DWARF 5 means macros in GNU's
+                       // index. The older ranges are in the program's own .debug_ranges, to
+                       // which the skeleton leads.
                        .ranges = version_ == kGnuVersion ? Bytes{} : parts[kRangesOf5],
                        .texts = texts_};
 }

@@ -2,6 +2,11 @@
 
 #include "dwarf/section_file.h"
 
+// libdw knows files, and no parts of them. A unit therefore gets an ELF file in memory whose
+// sections have the right names and a byte each, and libelf is then told that their contents
+// lie elsewhere: in the mapped package, and in the mapped program for what the unit left
+// there. Range lists are read here and not by libdw: see has_list().
+
 namespace gosym::dwarf {
 
 std::unique_ptr<PackagedUnit> PackagedUnit::open(const elf::Image& program,
@@ -20,6 +25,7 @@ std::unique_ptr<PackagedUnit> PackagedUnit::open(const elf::Image& program,
       {".debug_str", parts.texts},  {".debug_addr", skeleton.addresses}};
   std::erase_if(sections, [](const Part& part) { return part.bytes.empty(); });
   SectionFile file(program);
+  // One byte each: an empty section would be none for libelf. The real bytes come below.
   for (const Part& part : sections)
     file.add(part.name, 1);
   file.finish();
@@ -55,12 +61,15 @@ PackagedUnit::~PackagedUnit() {
   elf_end(elf_);
 }
 
+// Only the attribute is asked for: libdw would look for the list itself, with a base that it
+// does not have.
 bool PackagedUnit::has_list(Dwarf_Die& die) const {
   return dwarf_hasattr(&die, DW_AT_ranges) != 0;
 }
 
 uint64_t PackagedUnit::address(uint64_t number) const {
   Reader in(skeleton_.addresses, program_.order);
+  // Address 0 for a number outside of the table: no code lies there.
   if (number >= skeleton_.addresses.size() / address_size_)
     return 0;
   in.bytes(number * address_size_);
@@ -71,11 +80,15 @@ void PackagedUnit::visit_list(Dwarf_Die& die, uint64_t& left, const Visitor& vis
   Dwarf_Attribute attribute;
   if (dwarf_attr(&die, DW_AT_ranges, &attribute) == nullptr)
     return;
+  // libdw hands out where the value lies in the section, which is checked before it is read
+  // here: pointers that it makes of damaged data may lead elsewhere.
   auto* value = reinterpret_cast<const std::byte*>(attribute.valp);
   const std::byte* start = parts_.info.data();
   if (value < start || value >= start + parts_.info.size())
     return;
   Reader in(tail(parts_.info, static_cast<uint64_t>(value - start)), program_.order);
+  // DWARF 4 has the lists in the program, by offset from the unit's part; DWARF 5 in the
+  // package, by offset or by number.
   if (version_ < 5)
     visit_4(tail(skeleton_.old_ranges, in.word(offset_size_)), left, visit);
   else
@@ -90,6 +103,7 @@ Bytes PackagedUnit::list_5(Reader& value, bool is_number) const {
   if (!is_number)
     return tail(parts_.ranges, value.word(offset_size_));
   uint64_t number = value.uvarint64();
+  // The bytes of the header before the table of offsets, by the size of a length.
   uint64_t header = offset_size_ == 8 ? 20 : 12;
   Bytes offsets = tail(parts_.ranges, header);
   if (!value.ok() || number >= offsets.size() / offset_size_)

@@ -61,6 +61,8 @@ Result<Stored> find_stored(const elf::Image& image, const elf::Section& section)
   Reader in(stored.bytes, image.order);
   if ((section.flags & SHF_COMPRESSED) != 0) {
     stored.packing = in.u32();
+    // The header of a compressed section (Elf32_Chdr, Elf64_Chdr): type, padding in 64-bit
+    // files, size, alignment.
     in.bytes(image.pointer_size - 4);
     stored.size = in.word(image.pointer_size);
     in.word(image.pointer_size);
@@ -108,6 +110,7 @@ Result<std::vector<Stored>> read_sections_of(const elf::Image& image) {
   for (const elf::Section& section : image.sections) {
     if (!is_of_debugging(section))
       continue;
+    // A section counts by its plain name: .debug_info and .zdebug_info are the same one.
     std::string_view last = section.name.substr(section.name.find('_') + 1);
     bool is_wanted = std::ranges::binary_search(kRead, last);
     bool is_known = std::ranges::any_of(sections, [&](const Stored& known) {
@@ -153,6 +156,7 @@ Result<PlainFile> PlainFile::make(const elf::Image& image) {
   made.finish();
   if (!has_units)
     *made.contents(sections->size()) = {};
+  // Unpacked right into the place in the new file: no section is held twice in memory.
   for (size_t i = 0; i < sections->size(); i++)
     if (auto done = unpack((*sections)[i], made.contents(i)); !done)
       return std::move(done).error();

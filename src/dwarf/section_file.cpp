@@ -6,6 +6,7 @@ namespace gosym::dwarf {
 
 namespace {
 
+// All parts begin at multiples of 8 bytes: the table of sections has words of that size.
 constexpr uint64_t aligned(uint64_t offset) {
   return (offset + 7) / 8 * 8;
 }
@@ -20,6 +21,8 @@ void put(T& field, uint64_t value, ByteOrder order) {
 template <class Header, class Entry>
 void write_header(const elf::Image& like, uint64_t table, size_t count, std::byte* to) {
   Header header{};
+  // Class, byte order, machine and type are right as they are. Segments are left out: the file
+  // has none of the program's contents that they could name.
   std::memcpy(&header, like.file.data(), sizeof(header));
   put(header.e_phoff, 0, like.order);
   put(header.e_phnum, 0, like.order);
@@ -50,6 +53,7 @@ void SectionFile::add(std::string_view name, uint64_t size) {
 }
 
 void SectionFile::finish() {
+  // The section of names comes last, and the loop below places it as any other.
   bool is_64 = like_.pointer_size == 8;
   add(".shstrtab", 0);
   sections_.back().size = names_.size();
@@ -60,6 +64,7 @@ void SectionFile::finish() {
   }
   table_ = aligned(end);
   size_ = table_ + (is_64 ? sizeof(Elf64_Shdr) : sizeof(Elf32_Shdr)) * (sections_.size() + 1);
+  // The contents are left unwritten, since all callers fill them or point libelf elsewhere.
   bytes_ = std::make_unique_for_overwrite<std::byte[]>(size_);
   std::memcpy(contents(sections_.size() - 1), names_.data(), names_.size());
   if (is_64)
@@ -72,6 +77,7 @@ template <class Header, class Entry>
 void SectionFile::write_tables() {
   write_header<Header, Entry>(like_, table_, sections_.size() + 1, bytes_.get());
   std::byte* next = bytes_.get() + table_;
+  // Entry 0 is no section, and all zero.
   std::memset(next, 0, sizeof(Entry));
   for (const Section& section : sections_) {
     bool is_last = &section == &sections_.back();

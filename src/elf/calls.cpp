@@ -16,6 +16,9 @@ bool ends_with_x86_call(std::string_view code) {
   };
   if (byte(5) == 0xe8)
     return true;
+  // ModRM has 2 in its middle bits for an indirect call, and the length of the instruction
+  // follows from its addressing mode. The bytes are read backwards, from each start that a
+  // call of this kind could have: other code may look like one, a call never looks like none.
   for (size_t length : {2, 3, 4, 6, 7})
     if (byte(length) == 0xff && (byte(length - 1) & 0x38) == 0x10)
       return true;
@@ -54,6 +57,7 @@ bool is_context_start(const Image& image, ImageAddress address) {
 
 namespace {
 
+// rt_sigreturn has number 139 there.
 // mov x8, #139; svc #0
 bool is_signal_return_arm64(const Image& image, ImageAddress address) {
   auto loaded = image.loaded_from(address);
@@ -71,6 +75,8 @@ bool is_signal_return(const Image& image, ImageAddress address) {
   if (image.machine != EM_X86_64)
     return false;
   // mov $15, %rax or %eax; syscall
+  // rt_sigreturn has number 15. The address may be that of the first instruction, of the
+  // second, or of what lies behind them.
   for (std::string_view load :
        {std::string_view("\x48\xc7\xc0\x0f\0\0\0", 7), std::string_view("\xb8\x0f\0\0\0", 5)})
     for (uint64_t passed : {uint64_t{0}, uint64_t{load.size()}, uint64_t{load.size() + 2}}) {
@@ -90,6 +96,7 @@ std::optional<ResultCall> call_with_result(const Image& image, ImageAddress addr
     auto distance = load<uint32_t>(code, begin.size());
     if (!as_text(code).starts_with(begin) || !distance)
       continue;
+    // The distance of a call counts from the byte behind it.
     uint64_t behind = to_integer(address) + begin.size() + 4;
     auto extended = static_cast<uint64_t>(int64_t{static_cast<int32_t>(*distance)});
     return ResultCall{ImageAddress{behind + extended}, is_padding(image, ImageAddress{behind})};
@@ -99,6 +106,7 @@ std::optional<ResultCall> call_with_result(const Image& image, ImageAddress addr
 
 bool is_thread_end(const Image& image, ImageAddress address) {
   auto loaded = image.machine == EM_X86_64 ? image.loaded_from(address) : std::nullopt;
+  // System call 60 is exit, of the thread alone.
   // mov %eax, %edi; xor %eax, %eax; mov $60, %al; syscall
   return loaded && as_text(*loaded).starts_with("\x89\xc7\x31\xc0\xb0\x3c\x0f\x05");
 }

@@ -50,10 +50,12 @@ void read_mappings(Bytes note, ByteOrder order, std::vector<CoreMapping>& mappin
   Reader in(note, order);
   uint64_t count = in.u64();
   uint64_t page_size = in.u64();
+  // A count is believed up to the limit, and only as far as the note has bytes for it.
   if (!in.ok() || count > kMaxCoreMappings)
     return;
   // The paths lie behind all entries, in their order.
   Reader entries(in.bytes(count * kEntry), order);
+  // A list of paths that is cut short leaves out the mappings without one.
   while (in.ok() && entries.remaining() > 0) {
     uint64_t start = entries.u64();
     uint64_t end = entries.u64();
@@ -72,6 +74,7 @@ uint64_t find_entry(Bytes auxiliary, ByteOrder order) {
     if (in.ok() && type == AT_ENTRY)
       return value;
   }
+  // 0 means that the place is not known: nothing is mapped there.
   return 0;
 }
 
@@ -101,12 +104,15 @@ void read_core_notes(Bytes notes, CoreFile& core) {
       core.pid = load<uint32_t>(description, 24, order).value_or(0);
     else if (type == NT_AUXV)
       core.entry = find_entry(description, order);
+    // A core has one list of files; the first counts.
     else if (type == NT_FILE && core.mappings.empty())
       read_mappings(description, order, core.mappings);
   }
 }
 
 // Counts what the file lacks of a segment: it has `there` bytes of its memory.
+// Segments lie in the file by address in what Linux writes, so that one range of addresses,
+// from the first missing byte to the last, tells what is gone.
 void add_missing(const Segment& segment, uint64_t there, CoreFile& core) {
   if (there == segment.file_size)
     return;
@@ -125,6 +131,7 @@ Result<CoreFile> parse_core(Bytes file) {
     return std::move(image).error();
   if (image->type != ET_CORE)
     return Error("not a core file");
+  // Offsets in the notes are those of 64-bit machines.
   if (image->pointer_size != 8)
     return Error("a core file of a process of 32 bits");
   CoreFile core;

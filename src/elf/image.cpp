@@ -8,6 +8,12 @@
 #include "base/text.h"
 #include "model/recording.h"
 
+// parse() reads ident, header, segments and sections in this order; only damage to the
+// sections is forgiven. All else answers questions from what parse() has stored, with the
+// bytes of the file looked up through slice(), which refuses what lies outside. Numbers of the
+// file are added and multiplied only behind a check that the result fits, or where wrapping
+// around does no harm.
+
 namespace gosym::elf {
 
 namespace {
@@ -86,6 +92,8 @@ std::optional<Segment> read_segment(const Image& image, const TableExtent& table
 Result<> read_ident(Image& image) {
   Reader in(image.file);
   Bytes ident = in.bytes(EI_NIDENT);
+  // The magic is asked for before the length, so that a short text file is told to be no ELF
+  // file rather than a damaged one.
   if (!as_text(image.file).starts_with("\177ELF"))
     return Error("not an ELF file");
   if (!in.ok())
@@ -129,6 +137,7 @@ void extend(const Image& image, Header& header) {
                      header.segments.count == PN_XNUM;
   if (header.sections.offset == 0 || !is_extended)
     return;
+  // One section is read before the number of all is known.
   TableExtent first = header.sections;
   first.count = 1;
   auto zero = read_section(image, first, 0);
@@ -200,6 +209,8 @@ Result<> read_sections(Image& image, const Header& header) {
     raw.push_back(*section);
   }
 
+  // Without a sound section of names all sections stay, unnamed: what is found by type is
+  // still found.
   Bytes names;
   if (header.name_section < raw.size())
     names = image.contents(raw[header.name_section].section).value_or(Bytes{});
@@ -222,6 +233,7 @@ std::vector<FileExtent> header_tables(Bytes file) {
   if (!header)
     return {};
   const auto& [segments, sections, name_section] = *header;
+  // Extents are as the header claims them: `file` may have no more than its first bytes.
   // With no count the first section has it, so that it is always read.
   std::vector<FileExtent> tables = {
       {segments.offset, segments.count * segments.entry_size},
@@ -240,11 +252,14 @@ Result<Image> parse(Bytes file) {
   auto header = read_header(image);
   if (!header)
     return std::move(header).error();
+  // From here on the counts of the header are the real ones.
   extend(image, *header);
 
   if (auto segments = read_segments(image, header->segments); !segments)
     return std::move(segments).error();
   const TableExtent& table = header->sections;
+  // The end is kept for missing_bytes(), even though the table itself may not be in the file.
+  // A count that no file has tells nothing about its length.
   if (table.count <= kMaxSections)
     image.section_table_end = add_or_max(table.offset, table.count * table.entry_size);
   // The kernel does without sections, so an image without them is still of use. The problem is
@@ -260,6 +275,7 @@ Result<Image> parse(Bytes file) {
 uint64_t Image::missing_bytes() const {
   uint64_t end = section_problem.empty() ? 0 : section_table_end;
   for (const Section& section : sections)
+    // SHT_NOBITS names a place in the file but takes no bytes of it.
     if (section.type != SHT_NOBITS && section.type != SHT_NULL)
       end = std::max(end, add_or_max(section.offset, section.size));
   // A file without sections has nothing but its segments to tell its size by.
@@ -307,6 +323,7 @@ std::vector<LoadedCode> loaded_code(const Image& image) {
     if ((segment.flags & PF_X) == 0)
       continue;
     uint64_t address = to_integer(segment.address);
+    // A segment that has bytes tells its own offset.
     if (segment.file_size > 0)
       code.push_back({segment.offset, segment.file_size, segment.address});
     // A debug file has segments of code without bytes. Their offsets are those of the program
@@ -320,6 +337,7 @@ std::vector<LoadedCode> loaded_code(const Image& image) {
 
 std::optional<ImageAddress> Image::code_at_offset(uint64_t offset) const {
   for (const LoadedCode& code : loaded_code(*this))
+    // Differences of unsigned numbers: an offset before the code wraps around to a large one.
     if (offset - code.offset < code.size)
       return ImageAddress{to_integer(code.address) + (offset - code.offset)};
   return std::nullopt;
@@ -330,6 +348,7 @@ std::optional<Bytes> Image::loaded_from(ImageAddress address) const {
     uint64_t offset = to_integer(address) - to_integer(segment.address);
     if (segment.type != PT_LOAD || address < segment.address || offset >= segment.file_size)
       continue;
+    // A file that is cut short has the beginning of a segment: that part still answers.
     Bytes in_file = tail(file, segment.offset);
     uint64_t size = std::min<uint64_t>(segment.file_size, in_file.size());
     if (offset < size)
@@ -398,6 +417,8 @@ std::vector<AddressRange> code_ranges(const Image& image) {
   for (const Section& section : image.sections)
     if ((section.flags & SHF_EXECINSTR) != 0)
       add(section.address, section.size);
+  // Segments count only where there are no sections: they may hold headers and read-only data
+  // besides code.
   for (const Segment& segment : image.segments)
     if (image.sections.empty() && segment.type == PT_LOAD && (segment.flags & PF_X) != 0)
       add(segment.address, segment.memory_size);
@@ -429,6 +450,7 @@ uint64_t dynamic_value(const Image& image, uint64_t tag) {
   if (!bytes)
     return 0;
   Reader in(*bytes, image.order);
+  // The end of the section needs no DT_NULL: the reader fails there.
   while (in.ok()) {
     uint64_t entry_tag = in.word(image.pointer_size);
     uint64_t value = in.word(image.pointer_size);
@@ -444,6 +466,7 @@ bool has_contents(const Image& image, std::string_view section_name) {
 }
 
 std::string type_of(const Image& image) {
+  // The flag tells a program without an interpreter, static-pie, from a library.
   bool is_program = find_segment(image, PT_INTERP) != nullptr ||
                     (dynamic_value(image, DT_FLAGS_1) & DF_1_PIE) != 0;
   switch (image.type) {
@@ -500,10 +523,13 @@ Kind kind_of(const Image& image) {
   Kind kind;
   kind.type = type_of(image);
   kind.machine = machine_of(image);
+  // Static programs that are position-independent have a dynamic section as well, for their
+  // own relocations.
   bool is_dynamic = find_segment(image, PT_DYNAMIC) != nullptr;
   bool is_static_program = image.type == ET_DYN && kind.type != "shared object" &&
                            find_segment(image, PT_INTERP) == nullptr;
   kind.linking = is_dynamic && !is_static_program ? "dynamically linked" : "statically linked";
+  // A program without .symtab may still name its functions by .gopclntab.
   kind.is_stripped = image.find_section(uint32_t{SHT_SYMTAB}) == nullptr;
   kind.has_dwarf = has_contents(image, ".debug_info") || has_contents(image, ".zdebug_info");
   kind.is_packed = is_packed(image);
@@ -558,6 +584,7 @@ std::vector<FileExtent> note_extents(const Image& image) {
   std::vector<FileExtent> extents;
   uint64_t left = kMaxNotes;
   auto add = [&](uint64_t offset, uint64_t size) {
+    // A piece that is too large is left out, and smaller ones behind it are still read.
     if (size > left)
       return;
     extents.push_back({offset, size});
@@ -623,10 +650,12 @@ Result<std::optional<DebugLink>> read_debug_link(const Image& image) {
     return std::optional<DebugLink>();
   DebugLink link;
   link.name = in->cstring();
+  // The CRC is at the next multiple of 4, counted from the start of the section.
   in->bytes((4 - in->offset() % 4) % 4);
   link.crc = in->u32();
   if (!in->ok())
     return in->error("debug link");
+  // A path would lead out of the directories that are searched.
   if (!is_file_name(link.name))
     return errorf("debug link: '{}' is not the name of a file", printable(link.name));
   return std::optional(link);

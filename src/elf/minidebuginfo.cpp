@@ -45,6 +45,8 @@ Result<std::vector<std::byte>> unpack_minidebuginfo(Bytes section) {
   if (lzma_ret status = lzma_stream_decoder(&stream, kMaxMemory, 0); status != LZMA_OK)
     return unpack_error(status);
 
+  // The size that an .xz file claims stands at its end, and is not believed: the buffer grows
+  // to twice its size each time that it is full.
   std::vector<std::byte> data(kFirstSize);
   stream.next_in = reinterpret_cast<const uint8_t*>(section.data());
   stream.avail_in = section.size();
@@ -58,6 +60,8 @@ Result<std::vector<std::byte>> unpack_minidebuginfo(Bytes section) {
     }
     if (status != LZMA_OK)
       return unpack_error(status);
+    // There was room left and no end: liblzma has asked for more input, and LZMA_BUF_ERROR
+    // follows in the next round if there is none.
     if (stream.avail_out > 0)
       continue;
     if (data.size() >= kMaxSize)

@@ -8,6 +8,10 @@
 #include "base/reader.h"
 #include "elf/symbol_table.h"
 
+// Stubs have no symbols, so that three tables are brought together: the code gives the slot
+// that a stub jumps through, the relocation of the slot gives a symbol or an address, and the
+// symbol tables give the name. Each step keeps only what the next can use.
+
 namespace gosym::elf {
 
 namespace {
@@ -33,6 +37,8 @@ std::optional<uint64_t> read_slot_x86_64(Bytes code, uint64_t address) {
     at += 6;
   if (load<uint8_t>(code, at) == 0xf2)  // bnd
     at += 1;
+  // The displacement counts from the end of the jump, whose opcode takes two bytes and the
+  // displacement four.
   auto displacement = load<uint32_t>(code, at + 2);
   if (load<uint16_t>(code, at) != 0x25ff || !displacement)  // jmp *displacement(%rip)
     return std::nullopt;
@@ -52,6 +58,7 @@ std::optional<uint64_t> read_slot_aarch64(Bytes code, uint64_t address) {
   // 21 bits with a sign, the lower two of which are apart, count pages of 4 KiB.
   uint64_t pages = (adrp >> 3 & 0x1ffffc) | (adrp >> 29 & 3);
   uint64_t distance = ((pages ^ 0x100000) - 0x100000) << 12;
+  // The offset in the page counts in words, as the load is of 64 bits.
   uint64_t words = ldr >> 10 & 0xfff;
   return (address & ~uint64_t{0xfff}) + distance + 8 * words;
 }
@@ -107,6 +114,7 @@ void find_stubs(const Image& image, const Section& section, const Machine& machi
         stubs.back().size =
             std::min(stubs.back().size, address - to_integer(stubs.back().address));
       uint64_t size = std::min(machine.max_size, code.size() - offset);
+      // The last stub of a section may be followed by padding: no stub is larger than this.
       stubs.push_back({{ImageAddress{address}, size, {}}, *slot});
     }
     offset += slot ? kMinSize : machine.alignment;
@@ -140,6 +148,7 @@ public:
 private:
   std::string imported_name(const Section& section, uint64_t symbol) const {
     if (section.link == 0 || section.link > image_.sections.size())
+      // `sections` leaves section 0 out, so that section N is entry N - 1.
       return {};
     const Section& symbols = image_.sections[section.link - 1];
     return std::string(symbol_name(image_, symbols, symbol).value_or(""));
@@ -149,6 +158,7 @@ private:
     if (!std::exchange(has_read_tables_, true))
       read_tables();
     for (const SymbolTable& table : tables_)
+      // A function of the same address alone: one that merely holds the address is another's.
       if (auto function = table.find(address); function && function->address == address)
         return std::string(function->name);
     return fmt::format("*ABS*+{:#x}", to_integer(address));
@@ -202,6 +212,7 @@ std::vector<PltStub> read_plt(const Image& image) {
   for (const Section& section : choose_sections(image, holds_relocations))
     name_stubs(image, section, stubs, namer);
 
+  // Stubs that nothing names are left out; the code there keeps the name that others give it.
   std::vector<PltStub> named;
   for (Stub& stub : stubs)
     if (!stub.name.empty())

@@ -2,6 +2,11 @@
 
 #include "base/reader.h"
 
+// The dynamic section tells where the tables are; each entry of the two kinds that put
+// pointers into data is applied as the dynamic linker would at load address 0. All addresses
+// of the file go through loaded_from(), which answers only for bytes that are there, so that a
+// damaged table changes at most words of the private copy.
+
 namespace gosym::elf {
 
 namespace {
@@ -45,6 +50,7 @@ Dynamic read_dynamic(const Image& image) {
       continue;
     Reader in(slice(image.file, segment.offset, segment.file_size).value_or(Bytes{}),
               image.order);
+    // A tag that is there twice takes its last value, as in ld.so.
     while (in.remaining() > 0) {
       uint64_t tag = in.word(image.pointer_size);
       uint64_t value = in.word(image.pointer_size);
@@ -81,6 +87,7 @@ std::optional<uint64_t> symbol_value(const Image& image, const Dynamic& dynamic,
   uint64_t entry_size = is_64 ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
   auto bytes = image.loaded_from(ImageAddress{dynamic.symbols + index * entry_size});
   if (index == 0 || !bytes)
+    // Entry 0 is no symbol, though its value reads as 0.
     return std::nullopt;
   Reader in(*bytes, image.order);
   in.bytes(is_64 ? offsetof(Elf64_Sym, st_shndx) : offsetof(Elf32_Sym, st_shndx));
@@ -88,6 +95,8 @@ std::optional<uint64_t> symbol_value(const Image& image, const Dynamic& dynamic,
   uint64_t offset = is_64 ? offsetof(Elf64_Sym, st_value) : offsetof(Elf32_Sym, st_value);
   Reader value_in(tail(*bytes, offset), image.order);
   uint64_t value = value_in.word(image.pointer_size);
+  // The two readers start at the beginning of the entry, since the fields come in another
+  // order in the two classes.
   if (!in.ok() || !value_in.ok() || !is_defined)
     return std::nullopt;
   return value;
@@ -96,11 +105,14 @@ std::optional<uint64_t> symbol_value(const Image& image, const Dynamic& dynamic,
 // Writes a word over the one at `address`. False if it is the same.
 bool patch(const Image& image, std::span<std::byte> file, ImageAddress address,
            uint64_t value) {
+  // The comparison comes first: a page of a private mapping is copied by the first write to
+  // it.
   auto old = image.load_word(address);
   if (image.pointer_size == 4)
     value &= UINT32_MAX;
   if (!old || *old == value)
     return false;
+  // The word is known to be in the file, as load_word() has found it there.
   auto offset = static_cast<size_t>(image.loaded_from(address)->data() - image.file.data());
   for (size_t i = 0; i < image.pointer_size; i++) {
     size_t shift = 8 * (image.order == ByteOrder::kLittle ? i : image.pointer_size - 1 - i);
@@ -129,6 +141,7 @@ bool apply(const Image& image, std::span<std::byte> file, const MachineTypes& ty
   if (!bytes)
     return false;
   bool has_changed = false;
+  // The table is cut to the bytes of its segment.
   Reader in(bytes->first(std::min<uint64_t>(size, bytes->size())), image.order);
   uint64_t entry_size = uint64_t{has_addend ? 3u : 2u} * image.pointer_size;
   while (in.remaining() >= entry_size) {
@@ -146,6 +159,7 @@ bool apply(const Image& image, std::span<std::byte> file, const MachineTypes& ty
 }  // namespace
 
 bool relocate(const Image& image, std::span<std::byte> file) {
+  // Programs that are loaded where they were linked have their pointers in place.
   if (image.type != ET_DYN || file.data() != image.file.data() ||
       file.size() != image.file.size())
     return false;
@@ -154,6 +168,8 @@ bool relocate(const Image& image, std::span<std::byte> file) {
   if (types == std::end(kRelocationTypes))
     return false;
   Dynamic dynamic = read_dynamic(image);
+  // Both tables are applied, whatever the machine usually has. The first result is kept aside
+  // because `||` would leave out the second call.
   bool has_changed = apply(image, file, *types, dynamic, /*has_addend=*/true);
   return apply(image, file, *types, dynamic, /*has_addend=*/false) || has_changed;
 }

@@ -6,6 +6,10 @@
 #include "base/reader.h"
 #include "elf/calls.h"
 
+// read() sorts the entries into functions and labels, and lays both out so that look-ups are
+// binary searches: functions as ranges that do not overlap, labels with the size up to what
+// comes next. Ties between names of one address are decided once, by is_before(), in both.
+
 namespace gosym::elf {
 
 namespace {
@@ -26,6 +30,7 @@ RawSymbol read_symbol(Reader& in, const Image& image) {
   if (image.pointer_size == 4) {
     symbol.value = in.u32();
     symbol.size = in.u32();
+    // The two classes have the same fields in another order, to keep words aligned.
   }
   symbol.info = in.u8();
   in.u8();
@@ -40,6 +45,8 @@ RawSymbol read_symbol(Reader& in, const Image& image) {
   return symbol;
 }
 
+// A symbol of another file (SHN_UNDEF) has no code here, and the value of an absolute one is a
+// number rather than an address.
 bool may_be_code(const RawSymbol& symbol) {
   unsigned type = symbol.type();
   return (type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_NOTYPE) &&
@@ -90,6 +97,7 @@ uint64_t room_at(const std::vector<Section>& code, ImageAddress address) {
   auto next = std::ranges::upper_bound(code, address, {}, &Section::address);
   if (next == code.begin())
     return 0;
+  // Code sections do not overlap: only the last that begins before the address can hold it.
   const Section& section = *std::prev(next);
   uint64_t offset = to_integer(address) - to_integer(section.address);
   return section.size - std::min(offset, section.size);
@@ -126,6 +134,9 @@ bool is_function(const Image& image, const std::vector<Section>& code,
   // A range that wraps around would answer for every address.
   if (symbol.size == 0 || symbol.value + symbol.size < symbol.value)
     return false;
+  // Untyped symbols are of assembly, in which data may carry names as well. A section of code
+  // is required of them, because segments of code may hold read-only data too. A typed one is
+  // believed wherever memory can run.
   ImageAddress address{symbol.value};
   return symbol.type() == STT_NOTYPE ? room_at(code, address) > 0
                                      : image.is_executable_at(address);
@@ -162,6 +173,7 @@ uint64_t size_of_mere_jump(const Image& image, ImageAddress address) {
   }
   if (image.machine != EM_X86_64)
     return 0;
+  // A short jump takes two bytes, a near one five.
   uint64_t at = as_text(code).starts_with("\xf3\x0f\x1e\xfa") ? 4 : 0;
   auto opcode = load<uint8_t>(code, at);
   return opcode == 0xeb ? at + 2 : opcode == 0xe9 ? at + 5 : 0;
@@ -196,6 +208,7 @@ SymbolTable SymbolTable::read(const Image& image, const Section& section) {
     else if (is_label(code, raw, symbol.name))
       table.labels_.push_back(symbol);
   }
+  // Functions first: labels are bounded by their ranges.
   std::sort(table.functions_.begin(), table.functions_.end(), is_before);
   table.lay_out();
   table.bound_labels(code, std::move(places));
@@ -216,6 +229,8 @@ void SymbolTable::lay_out() {
   uint64_t position = 0;
   // Functions that begin later lie on top. When one ends, the one below it answers again.
   auto answer_until = [&](uint64_t limit) {
+    // Each open function that ends before the limit answers up to its end and is closed. The
+    // position only moves forward, so that each is opened and closed once.
     while (!open.empty() && position < limit) {
       const Symbol& top = functions_[open.back()];
       uint64_t end = std::min(to_integer(top.address) + top.size, limit);
@@ -231,6 +246,7 @@ void SymbolTable::lay_out() {
     answer_until(to_integer(functions_[i].address));
     open.push_back(i);
   }
+  // No function begins any more: all that are open end.
   answer_until(UINT64_MAX);
 }
 
@@ -243,6 +259,8 @@ void SymbolTable::bound_labels(const std::vector<Section>& code,
   for (size_t i = 0; i < labels_.size(); i++) {
     Symbol label = labels_[i];
     uint64_t begin = to_integer(label.address);
+    // The section's end, the next function, the next datum and the next label: the first of
+    // them ends the label.
     label.size = room_at(code, label.address);
     auto function = std::ranges::upper_bound(ranges_, begin, {}, &Range::begin);
     if (function != ranges_.end())
@@ -259,6 +277,7 @@ void SymbolTable::bound_labels(const std::vector<Section>& code,
 }
 
 void SymbolTable::add_edges(uint64_t begin, uint64_t end, std::vector<uint64_t>& edges) const {
+  // A range that ends where the wanted one begins has no part in it, hence less_equal.
   auto range = std::ranges::lower_bound(ranges_, begin, std::less_equal(), &Range::end);
   for (; range != ranges_.end() && range->begin < end; range++)
     edges.insert(edges.end(), {range->begin, range->end});

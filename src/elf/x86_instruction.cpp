@@ -1,5 +1,10 @@
 #include "elf/x86_instruction.h"
 
+// Prefixes, opcode, ModRM with SIB and displacement, and an immediate operand follow each
+// other in this order, and each is there or not by what came before. The tables of the manuals
+// (Intel SDM, volume 2, appendix A) are written here as ranges of opcodes: which of them have
+// a ModRM, and which an immediate operand of what size.
+
 namespace gosym::elf {
 
 namespace {
@@ -23,6 +28,7 @@ public:
   }
 
 private:
+  // A longer one is refused by the processor (SDM, volume 2, 2.3.11).
   static constexpr size_t kMaxSize = 15;
 
   std::optional<uint8_t> peek() const { return load<uint8_t>(code_, at_); }
@@ -69,9 +75,11 @@ private:
   // of opcodes, unless there are but two.
   bool read_vector_opcode(uint8_t first) {
     found_.is_vector = true;
+    // EVEX has the table in three bits, VEX in five.
     uint8_t table = load<uint8_t>(code_, at_ + 1).value_or(0) & (first == 0x62 ? 7 : 31);
     if (first == 0xc5)
       table = 1;
+    // Prefix bytes before the opcode.
     at_ += first == 0xc5 ? 2 : first == 0xc4 ? 3 : 4;
     // Tables 5 and 6 are of half-precision numbers, as 1 and 2.
     if (table == 1 || table == 5)
@@ -97,6 +105,7 @@ private:
   }
 
   // Not what 64-bit code does not have.
+  // No answer is better than a wrong length, which would put all that follows out of step.
   bool is_known() const {
     if (found_.map == Map::k0f)
       return !in(0x04, 0x04) && !in(0x0a, 0x0a) && !in(0x0c, 0x0c) && !in(0x0e, 0x0f) &&
@@ -130,6 +139,7 @@ private:
       return false;
     uint8_t mode = found_.mode();
     uint8_t base = *found_.operands & 7;
+    // Both operands are registers: neither SIB nor displacement follows.
     if (mode == 3)
       return true;
     // 4 stands for a scale byte; 5 without displacement, or in that byte, for 32 bits of one.
@@ -142,6 +152,8 @@ private:
     }
     if (mode == 1)
       return read_displacement(1);
+    // A base of 5 in mode 0 is the address of the next instruction and 32 bits, or, in SIB, no
+    // base but 32 bits.
     return mode == 2 || base == 5 ? read_displacement(4) : true;
   }
 
@@ -166,6 +178,7 @@ private:
     for (size_t i = 0; i < size; i++)
       value |= uint64_t{load<uint8_t>(*bytes, i).value_or(0)} << 8 * i;
     at_ += size;
+    // Shifts by 64 are undefined, and 8 bytes need none.
     if (size == 0 || size > 8)
       return static_cast<int64_t>(value);
     size_t unused = 64 - 8 * size;
@@ -190,20 +203,28 @@ private:
 
   size_t immediate_of_one_byte() const {
     size_t size = found_.has_small_size ? 2 : 4;
+    // f6 and f7 are several instructions by the middle field of ModRM, of which TEST alone has
+    // an immediate operand.
     bool has_number = found_.extension() < 2;
     if (in(0, 0x3f) && (found_.opcode & 7) >= 4)
       return (found_.opcode & 7) == 4 ? 1 : size;
     if (in(0x68, 0x69) || in(0x81, 0x81) || in(0xa9, 0xa9) || in(0xc7, 0xc7) ||
         (in(0xf7, 0xf7) && has_number))
       return size;
+    // mov between the accumulator and an address that the instruction holds as a whole.
     if (in(0xa0, 0xa3))
       return has_small_addresses_ ? 4 : 8;
+    // mov of 64 bits to a register is the one instruction with a number of eight bytes.
     if (in(0xb8, 0xbf))
       return (found_.rex & 8) != 0 ? 8 : size;
+    // Calls and jumps: the prefix 66 does not change them on Intel's processors, and compilers
+    // write none there.
     if (in(0xe8, 0xe9))
       return 4;
+    // ret and lret that take arguments off the stack.
     if (in(0xc2, 0xc2) || in(0xca, 0xca))
       return 2;
+    // enter: two bytes of size and one of nesting.
     if (in(0xc8, 0xc8))
       return 3;
     bool has_byte = in(0x6a, 0x6b) || in(0x70, 0x80) || in(0x83, 0x83) || in(0xa8, 0xa8) ||
