@@ -19,9 +19,13 @@ public:
   // Takes from the room what the whole file may need.
   void add(const ImagePiece& piece, uint64_t& room) {
     if (piece.total > 0)
+      // The first piece of a file tells how many bytes of it were kept in all. Another such
+      // piece begins the file anew.
       begin(piece.total, room);
     uint64_t size = piece.bytes.size();
     bool fits = size <= left_ && size <= image_.size && piece.offset <= image_.size - size;
+    // From here on a file that lacks anything is none: the descriptor is closed, and later
+    // pieces fall through.
     if (!file_ || !fits || !write_at(file_.get(), piece.offset, piece.bytes))
       file_ = UniqueFd();
     left_ -= std::min(size, left_);
@@ -31,6 +35,7 @@ public:
   UniqueFd finish() && {
     if (!file_ || left_ > 0)
       return {};
+    // The seals let the file be mapped without fear of SIGBUS: nobody can shorten it.
     fcntl(file_.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK);
     return std::move(file_);
   }
@@ -39,6 +44,8 @@ private:
   void begin(uint64_t total, uint64_t& room) {
     file_ = UniqueFd();
     left_ = total;
+    // Room is taken by the size of the file, not of its pieces: zeros between them become
+    // memory when they are read.
     if (image_.size > room)
       return;
     room -= image_.size;
@@ -60,6 +67,8 @@ ArchivedFiles ArchivedPieces::open(const std::map<ImageId, const RecordedImage*>
   ArchivedFiles result;
   std::map<ImageId, Builder> builders;
   uint64_t left = room;
+  // The first pass notes which image each piece is of, so that later calls need not unpack
+  // all.
   bool is_first = images_.empty();
   for (size_t i = 0; i < chunks_.size(); i++) {
     if (!is_first && (!images_[i] || !wanted.contains(*images_[i])))
@@ -82,6 +91,7 @@ ArchivedFiles ArchivedPieces::open(const std::map<ImageId, const RecordedImage*>
     builders.try_emplace(piece->image, *image->second).first->second.add(*piece, left);
   }
   result.size = room - left;
+  // Files that were not kept get a reason, unless the recorder gave one.
   for (auto& [id, builder] : builders)
     if (UniqueFd file = std::move(builder).finish())
       result.files[id] = std::move(file);

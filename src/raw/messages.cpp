@@ -9,6 +9,11 @@
 
 #include "base/protobuf_fields.h"
 
+// Two layers of a cpu.raw file. Payloads: Fields lists the fields of each message once, and
+// both directions go through that list. Chunks: a walk that believes a header only if its
+// checksum is right, and a payload only if its own is, so that damage costs the chunks that it
+// hit.
+
 namespace gosym::raw {
 
 namespace {
@@ -25,6 +30,8 @@ struct End {
   uint64_t time = 0;
 };
 
+// Either<T> is T for decoding and const T for encoding. A number is never used again for
+// another field: files of older versions would be misread.
 // The numbers are those of raw.proto.
 struct Fields {
   static void visit(auto& field, Either<RecordedEvent> auto& event) {
@@ -173,10 +180,13 @@ Event read_event(pbf_reader& in) {
   return event;
 }
 
+// The wire type is part of the tag: a known number with another type is skipped as unknown.
 constexpr uint32_t message_tag(uint32_t number) {
   return protozero::tag_and_type(number, pbf_wire_type::length_delimited);
 }
 
+// Texts that no kernel writes are cut here, where events come in: all later code may believe
+// in the limit.
 Event shortened(Event event) {
   std::string& comm = std::get<CommEvent>(event).comm;
   comm.resize(std::min(comm.size(), kMaxComm));
@@ -206,6 +216,7 @@ void read_events(pbf_reader in, const TakeEvent& take) {
         goes_on = take(read_event<CgroupEvent>(in));
         break;
       default:
+        // An event of a later minor version.
         in.skip();
     }
   }
@@ -251,14 +262,18 @@ void append(const Event& event, std::string& payload) {
 
 Result<RecordingInfo> decode_info(Bytes payload) {
   RecordingInfo info;
+  // Absent fields keep the values that the structure has by default; for these two an absent
+  // field means false, as protobuf has it.
   info.has_user = info.has_kernel = false;  // unless the message says it
   info.events.clear();
   auto decoded = decode_message<Fields>(payload, std::move(info));
   if (decoded && decoded->events.size() > kMaxEvents)
     return errorf("{} events, where {} are allowed", decoded->events.size(), kMaxEvents);
+  // Recordings made before several events could be counted name none: they have one.
   if (decoded && decoded->events.empty())
     decoded->events.emplace_back();
   if (decoded)
+    // The measure is not in the file: it follows from the name, the period and the unit.
     for (RecordedEvent& event : decoded->events)
       event.measure = measure_of(event.name, event.period, event.unit);
   return decoded;
@@ -340,8 +355,12 @@ bool is_sound_header(const ChunkHeader& header) {
   if (std::string_view(header.magic.data(), header.magic.size()) != kChunkMagic ||
       header.header_checksum != checksum(header))
     return false;
+  // A later type may be as large as the largest of today; the size of a known one is held down
+  // to what it needs.
   if (header.raw_size > max_payload_size(header.type))
     return false;
+  // A compressed payload is smaller than it was, or the writer would have stored it plain: a
+  // header that says otherwise was not written by one.
   if (header.flags == kZstdFlag)
     return header.stored_size < header.raw_size;
   return header.flags == 0 && header.stored_size == header.raw_size;
@@ -355,6 +374,8 @@ Bytes Chunks::part(uint64_t offset, uint64_t size) {
   size = std::min(size, file_.size() - std::min(offset, file_.size()));
   bool is_there = offset >= buffer_begin_ && offset - buffer_begin_ <= buffer_.size() &&
                   size <= buffer_.size() - (offset - buffer_begin_);
+  // A step at a time from the file: headers of small chunks and their payloads mostly lie in
+  // the part that was read last.
   if (!is_there) {
     buffer_begin_ = offset;
     buffer_.resize(std::max(size, kStep));
@@ -373,6 +394,8 @@ std::optional<ChunkHeader> Chunks::header_at(uint64_t offset) {
   if (!is_sound_header(header))
     return std::nullopt;
   uint64_t size = padded(sizeof header + uint64_t{header.stored_size});
+  // A sound header whose payload the file does not have: the recorder was cut off here, or is
+  // still writing.
   if (file_.size() - offset >= size)
     return header;
   end_of_cut_chunk_ = std::max(end_of_cut_chunk_, offset + size);
@@ -411,6 +434,7 @@ std::optional<Chunk> Chunks::next() {
 void Chunks::look_for_recording(uint64_t begin, uint64_t end) {
   constexpr uint64_t kStep = 64 << 10;
   while (begin < end && other_recording_ == 0) {
+    // The pieces overlap by the length of the magic, which may lie across their border.
     std::string_view text =
         as_text(part(begin, std::min(end - begin, kStep) + kMagic.size() - 1));
     size_t found = text.find(kMagic);
@@ -421,6 +445,7 @@ void Chunks::look_for_recording(uint64_t begin, uint64_t end) {
     begin += found;
     Bytes raw = part(begin, sizeof(FileHeader));
     FileHeader header;
+    // The magic alone may be part of any payload; with the checksum it is a header.
     if (raw.size() == sizeof header) {
       std::memcpy(&header, raw.data(), sizeof header);
       if (header.checksum == checksum(header))
@@ -452,6 +477,7 @@ void Chunks::skip_to_magic() {
 Result<std::string> unpack(Bytes stored, uint32_t raw_size, bool is_compressed) {
   if (!is_compressed)
     return std::string(as_text(stored));
+  // The frame says its size as well. Both are compared before anything is allocated by them.
   if (raw_size > kMaxPayloadSize ||
       ZSTD_getFrameContentSize(stored.data(), stored.size()) != raw_size)
     return Error("compressed payload of another size");

@@ -26,6 +26,12 @@
 #include "raw/messages.h"
 #include "raw/sample_batch.h"
 
+// parse() walks the chunks once. Small ones are decoded at once; samples, events and pieces of
+// files are only noted, with their place. Events are read after that, since only then it is
+// known which processes have samples. Samples are read last, one chunk at a time and by
+// whoever walks over them (SampleReader). Memory is counted all along, against a budget by the
+// size of the file.
+
 namespace gosym::raw {
 
 namespace {
@@ -89,6 +95,7 @@ Result<> put(Result<T> decoded, T& place) {
 }
 
 Result<> add_info(Result<RecordingInfo> decoded, Parsing& parsing) {
+  // Another info chunk that decodes is the beginning of a second recording.
   parsing.has_another |= parsing.has_info && decoded;
   parsing.has_info |= bool(decoded);
   return put(std::move(decoded), parsing.recording.info);
@@ -109,6 +116,8 @@ constexpr uint64_t kFewSkipped = 100;
 using CountsByCpu = std::map<std::pair<uint32_t, uint32_t>, CpuCounts>;
 
 // The counts of an event on a CPU less those before.
+// Counts only grow, so that a difference tells what came in between; those of a damaged file
+// may wrap around, and make a wrong number of losses.
 CpuCounts counted_since(CpuCounts counts, const CountsByCpu& before) {
   auto old = before.find({counts.cpu, counts.event});
   if (old == before.end())
@@ -135,7 +144,8 @@ Result<> add_stats(Result<RecordingStats> decoded, Parsing& parsing) {
   if (decoded->cpus.size() > kMaxCpus * kMaxEvents)
     return errorf("{} counts of CPUs, where {} are allowed", decoded->cpus.size(),
                   kMaxCpus * kMaxEvents);
-  // The recorder counts for the first time when it is ready to sample, which may take a second.
+  // The recorder counts for the first time when it is ready to sample, which may take a
+  // second.
   bool is_first = parsing.recording.stats.time == 0;
   if (is_first && decoded->samples == 0 && decoded->lost_samples == 0)
     parsing.recording.begin_time = decoded->time;
@@ -155,6 +165,7 @@ Result<> add_perf_map(Result<RecordedPerfMap> decoded, Parsing& parsing) {
 Result<> add_kernel_symbols(Result<std::string> decoded, Recording& recording) {
   if (!decoded)
     return std::move(decoded).error();
+  // The text may be larger than a chunk: pieces follow each other.
   recording.kernel_symbols += *decoded;
   return Ok{};
 }
@@ -179,7 +190,8 @@ Result<> add_payload(ChunkType type, Bytes payload, Parsing& parsing) {
   }
 }
 
-// The list that keeps chunks of this type as they are; null for those that are decoded at once.
+// The list that keeps chunks of this type as they are; null for those that are decoded at
+// once.
 std::vector<Recording::StoredChunk>* stored_chunks(ChunkType type, Recording& recording) {
   if (type == ChunkType::kSamples)
     return &recording.sample_chunks;
@@ -189,6 +201,7 @@ std::vector<Recording::StoredChunk>* stored_chunks(ChunkType type, Recording& re
 }
 
 Result<> add(const Chunk& chunk, Parsing& parsing) {
+  // A type of a later minor version is passed over, and is no damage.
   if (!is_known(chunk.type))
     return Ok{};
   if (auto* chunks = stored_chunks(chunk.type, parsing.recording)) {
@@ -226,6 +239,7 @@ double keep_first_samples(Recording& recording, uint64_t size) {
   while (end != chunks.end() && kept < size)
     kept += end++->stored_size;
   if (end == chunks.end())
+    // All chunks are kept: what was lost is known.
     return 1;
   chunks.erase(end, chunks.end());
   RecordingStats unknown;
@@ -236,12 +250,15 @@ double keep_first_samples(Recording& recording, uint64_t size) {
 }
 
 uint64_t start_realtime_ns(const Recording& recording) {
+  // The header's two clocks are of one instant, so that the wall clock of the first sample is
+  // reached by adding what passed on the other.
   uint64_t set_up =
       recording.begin_time - std::min(recording.monotonic_ns, recording.begin_time);
   return recording.realtime_ns + set_up;
 }
 
 uint64_t duration_ns(const Recording& recording) {
+  // A recording without an end chunk lasts as far as its last counts do.
   uint64_t end = std::max(recording.end_time, recording.stats.time);
   return end - std::min(end, recording.begin_time);
 }
@@ -251,6 +268,7 @@ void add_counts(RecordingStats counts, Recording& recording) {
   CountsByCpu before = by_cpu(last);
   for (const CpuCounts& cpu : counts.cpus) {
     CpuCounts lost = counted_since(cpu, before);
+    // One skipped tick is allowed at least, whatever the number of samples.
     bool has_skipped = lost.skipped > 1 + lost.samples / kFewSkipped;
     if (lost.lost_samples == 0 && lost.lost_events == 0 && lost.throttled_ns == 0 &&
         !has_skipped)
@@ -275,6 +293,7 @@ RecordingStats counted_since(RecordingStats counts, const RecordingStats& before
 uint64_t memory_budget(uint64_t file_size) {
   constexpr uint64_t kLeast = 256 << 20;
   constexpr uint64_t kMuch = uint64_t{4} << 30;
+  // A small file may compress well; a large one is bounded by what real recordings take.
   return std::min(kLeast + 1024 * file_size, kMuch + 8 * file_size);
 }
 
@@ -295,6 +314,7 @@ Result<Recording> parse(std::shared_ptr<const Input> input, uint64_t memory_budg
   start.resize(file.read(0, start));
   auto header = parse_header(as_bytes(start));
   if (!header)
+    // A wrong header ends all: the chunks behind it might be of any format.
     return std::move(header).error();
   Recording& recording = parsing.recording;
   recording.major = header->major;
@@ -349,6 +369,7 @@ Result<Recording> read(const std::string& path) {
 
 Result<std::string> read_payload(const Recording::StoredChunk& chunk) {
   std::string stored(chunk.stored_size, '\0');
+  // A file may be shortened between the walk over its chunks and this.
   if (chunk.file->read(chunk.offset, stored) != stored.size())
     return Error("the file was cut meanwhile");
   return unpack(as_bytes(stored), chunk.raw_size, chunk.is_compressed);
@@ -370,8 +391,8 @@ struct SampleReader::Decoded {
 // Chunks that have been decoded and wait for who asks. They are locked once a chunk, of some
 // thousand samples.
 struct SampleReader::Ahead {
-  // A few, so that neither thread waits for an uneven chunk; and of large ones, which no recorder
-  // writes, one.
+  // A few, so that neither thread waits for an uneven chunk; and of large ones, which no
+  // recorder writes, one.
   static constexpr size_t kMost = 4;
   static constexpr uint64_t kMostBytes = 16 << 20;
 
@@ -396,6 +417,7 @@ SampleReader::SampleReader(std::span<const Recording::StoredChunk> chunks)
       lock.unlock();
       Decoded decoded = decode_next();
       lock.lock();
+      // A decoded batch waits here for room, so that one more than the limit is in memory.
       ahead.changed.wait(lock, [&] { return ahead.has_room() || ahead.is_stopped; });
       ahead.size += decoded.size;
       ahead.waiting.push_back(std::move(decoded));
@@ -413,6 +435,7 @@ SampleReader::~SampleReader() {
   if (!ahead_)
     return;
   {
+    // The thread sees the flag at the latest when it has decoded the chunk at work.
     std::scoped_lock lock(ahead_->mutex);
     ahead_->is_stopped = true;
   }
@@ -422,6 +445,7 @@ SampleReader::~SampleReader() {
 
 SampleReader::Decoded SampleReader::decode_next() {
   auto batch = read_samples(chunks_.front(), *stacks_);
+  // Only one thread ever moves this: the other one, where there is one.
   chunks_ = chunks_.subspan(1);
   return {std::move(batch), stacks_->memory()};
 }
@@ -471,6 +495,7 @@ UniqueFd open_temporary_file() {
 
 bool write_all(int fd, std::span<const char> data) {
   while (!data.empty()) {
+    // Signals may interrupt it, and a full disk ends it in the middle.
     ssize_t count = ::write(fd, data.data(), data.size());
     if (count < 0 && errno == EINTR)
       continue;
@@ -529,6 +554,8 @@ Result<std::shared_ptr<const Input>> Input::open(const std::string& path,
     return last_error();
   if (S_ISDIR(status.st_mode))
     return Error(std::strerror(EISDIR));
+  // A regular file that is read from its middle, as standard input may be, is copied as a
+  // stream is: places count from where it stands.
   bool has_places = S_ISREG(status.st_mode) && lseek(file.get(), 0, SEEK_CUR) == 0;
   if (!has_places) {
     auto copy = copy_stream(file.get(), limit);
@@ -555,8 +582,8 @@ size_t Input::read(uint64_t offset, std::span<char> out) const {
 
 namespace {
 
-// To look for who has samples takes about a twentieth of a report's time: of few events all are
-// kept.
+// To look for who has samples takes about a twentieth of a report's time: of few events all
+// are kept.
 constexpr uint64_t kFewEvents = 1 << 20;  // bytes of payload
 
 // Forks come nearly in order of time, so that going backwards once finds nearly all ancestors.
@@ -583,6 +610,7 @@ uint64_t memory_of(const Event& event) {
 }
 
 Result<> find_sampled(const Recording& recording, uint64_t budget, Ids& ids) {
+  // Chunks that do not decode are passed over here, and counted when the samples are read.
   for (const Recording::StoredChunk& chunk : recording.sample_chunks) {
     auto payload = read_payload(chunk);
     if (payload)
@@ -599,6 +627,8 @@ void add_parents(const Recording::StoredChunk& chunk, Ids& ids) {
   if (!payload)
     return;
   std::vector<ForkEvent> forks;
+  // A fork is told before those of its child, in one chunk or an earlier one: going backwards
+  // meets the child first and its parent then.
   (void)decode_events(as_bytes(*payload), [&](Event event) {
     if (const auto* fork = std::get_if<ForkEvent>(&event))
       forks.push_back(*fork);
@@ -626,10 +656,14 @@ void add_ancestors(const Recording& recording, Ids& ids) {
 
 bool is_needed(const Event& event, const Ids& ids) {
   if (const auto* map = std::get_if<MapEvent>(&event))
+    // The mappings of a process that has neither samples nor descendants with samples name
+    // nothing.
     return ids.contains(map->pid);
   if (const auto* comm = std::get_if<CommEvent>(&event))
     return ids.contains(comm->tid) || (comm->is_exec && ids.contains(comm->pid));
   if (const auto* fork = std::get_if<ForkEvent>(&event))
+    // A new thread matters if it has samples itself, a new process also if any of its threads
+    // has: its mappings are those of the parent.
     return ids.contains(fork->tid) ||
            (fork->pid != fork->parent_pid && ids.contains(fork->pid));
   return !std::holds_alternative<ExitEvent>(event);
@@ -642,8 +676,8 @@ Result<> read_events(Recording& recording, uint64_t& memory) {
   for (const Recording::StoredChunk& chunk : recording.event_chunks)
     size += chunk.raw_size;
   // A host that starts many processes has more events than samples. Those of processes without
-  // a sample, and that no such process descends from, are passed over; to find out takes a pass
-  // over all samples, which does not pay for few events.
+  // a sample, and that no such process descends from, are passed over; to find out takes a
+  // pass over all samples, which does not pay for few events.
   bool keeps_all = size <= kFewEvents;
   Ids ids;
   if (!keeps_all) {
@@ -668,6 +702,7 @@ Result<> read_events(Recording& recording, uint64_t& memory) {
       return out_of_budget(recording);
     if (is_sound)
       continue;
+    // Memory that these took stays counted: the budget errs towards too much.
     recording.events.resize(before);
     recording.damaged_chunks++;
   }

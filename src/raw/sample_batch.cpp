@@ -18,6 +18,12 @@
 #include "raw/sample_fields.h"
 #include "raw/sample_limits.h"
 
+// A chunk of samples is a set of tables and rows that refer to them by number. The first part
+// interns what a recorder adds and writes it in columns, coded to keep the numbers small. The
+// second part reads them back in this order: tables; then the length of columns, which must
+// agree; then rows; then the check that drops rows that refer to something wrong. The third is
+// the tree of stacks that chunks share, the last the sets of labels.
+
 namespace gosym::raw {
 
 namespace {
@@ -64,6 +70,7 @@ void write_column(pbf_writer& out, uint32_t field, const Elements& elements, Mem
     column.add_element(static_cast<uint64_t>(std::invoke(value_of, element)));
 }
 
+// The number of the register and the kind of its value in one number.
 uint32_t code_of_register(const StackWord& word) {
   auto number = static_cast<uint32_t>((word.offset - kMaxWordOffset) / 8);
   RegisterKind kind = word.is_number()  ? kRegisterNumber
@@ -90,8 +97,8 @@ std::span<const StackWord> without_registers(std::span<const StackWord> top) {
   return top;
 }
 
-// A place is told by how far above its word it is. Such distances are multiples of 8, as a rule,
-// and small if the three bits that are 0 come last.
+// A place is told by how far above its word it is. Such distances are multiples of 8, as a
+// rule, and small if the three bits that are 0 come last.
 uint32_t height_of(const StackWord& word) {
   return std::rotr(static_cast<uint32_t>(word.value - word.offset), 3);
 }
@@ -100,8 +107,8 @@ uint64_t place_at(uint64_t offset, uint32_t height) {
   return static_cast<uint32_t>(offset) + std::rotl(height, 3);
 }
 
-// The same word of a stack whose stack pointer is `shift` bytes further in; none if it is beyond
-// the limits of a word there.
+// The same word of a stack whose stack pointer is `shift` bytes further in; none if it is
+// beyond the limits of a word there.
 std::optional<StackWord> moved(StackWord word, uint64_t shift) {
   bool is_place = word.is_place() && !word.is_zero();
   word.offset += shift;
@@ -118,6 +125,7 @@ std::optional<StackWord> moved(StackWord word, uint64_t shift) {
 uint32_t count_shared(std::span<const StackWord> before, std::span<const StackWord> now) {
   if (before.empty() || now.empty())
     return 0;
+  // The words are compared from the outermost inward, as offsets from where both begin.
   uint64_t shift = now.back().offset - before.back().offset;
   auto [in_before, in_now] = std::ranges::mismatch(
       before.rbegin(), before.rend(), now.rbegin(), now.rend(),
@@ -138,6 +146,7 @@ public:
     bases_.push_back(shared == 0 ? 0 : distance);
     shared_.push_back(shared);
     outermost_.push_back(words.empty() ? 0 : words.back().offset / 8);
+    // The outermost word counts from itself, each other one from the word further out.
     size_t outer = words.size() - std::max(shared, 1U);
     for (size_t i = words.size() - shared; i-- > 0; outer = i)
       add_word(words[i], words[outer].offset);
@@ -178,11 +187,12 @@ private:
   std::vector<StackWord> registers_;
 };
 
-// The low bits that are 0 in all times. Recorders round these: times are otherwise a third of a
-// sample of Go code.
+// The low bits that are 0 in all times. Recorders round these: times are otherwise a third of
+// a sample of Go code.
 uint32_t common_shift(std::span<const SampleBatch::Row> rows) {
   uint64_t bits = 0;
   for (const SampleBatch::Row& row : rows)
+    // A bit that is 1 in any of the times stays.
     bits |= row.time;
   return bits == 0 ? 0 : static_cast<uint32_t>(std::countr_zero(bits));
 }
@@ -237,6 +247,7 @@ uint64_t number_of(const Column<Owner, T>& column, const SampleBatch::Row& row) 
 template <class Owner, class T>
 void write(pbf_writer& out, const Column<Owner, T>& column,
            std::span<const SampleBatch::Row> rows, uint32_t time_shift) {
+  // Columns that older versions had are read, and no longer written.
   if (column.presence == Presence::kOld)
     return;
   auto number = [&](const SampleBatch::Row& row) { return number_of(column, row); };
@@ -266,6 +277,7 @@ uint32_t intern(std::span<const T> sequence, std::vector<T>& elements,
                 std::vector<uint32_t>& begins, tsl::robin_map<uint64_t, uint32_t>& known) {
   if (sequence.empty())
     return 0;
+  // The hash is of the bytes: elements have no padding.
   uint64_t hash = XXH3_64bits(sequence.data(), sequence.size_bytes());
   auto next = static_cast<uint32_t>(begins.size() - 1);
   auto [slot, is_new] = known.try_emplace(hash, next);
@@ -293,6 +305,7 @@ Shortened SampleBatch::add(RecordedSample sample) {
   Row row{sample};
   row.kernel_index = intern(sample.kernel_stack, addresses_, stack_begin_, known_stacks_);
   row.user_index = intern(sample.user_stack, addresses_, stack_begin_, known_stacks_);
+  // The creator is a stack of one address, so that it is interned and coded as stacks are.
   std::span creator(&sample.creator, sample.creator != 0 ? 1 : 0);
   row.creator_index = intern<uint64_t>(creator, addresses_, stack_begin_, known_stacks_);
   row.top_index = intern(sample.words, words_, top_begin_, known_tops_);
@@ -324,6 +337,7 @@ uint32_t SampleBatch::intern_text(std::string_view text) {
 
 RecordedSample SampleBatch::sample(const Row& row) const {
   RecordedSample sample = row;
+  // Numbers become spans again, which are valid as long as the batch.
   sample.kernel_stack = stack(row.kernel_index);
   sample.user_stack = stack(row.user_index);
   sample.words = top(row.top_index);
@@ -395,6 +409,7 @@ std::string SampleBatch::encode(StackTreeWriter& tree) const {
   pbf_writer out(payload);
   if (!stack_nodes.empty())
     write_nodes(out, tree.added());
+  // Stacks are mostly new, hence near the end of the tree: distances from there are small.
   write_column(out, kStackEnds, stack_nodes, [&](uint32_t node) { return tree.size() - node; });
   tops.write(out);
   write_switches(out, list_sizes, switches_);
@@ -416,6 +431,7 @@ std::vector<uint32_t> SampleBatch::top_bases() const {
   for (const Row& row : rows_) {
     if (row.top_index == 0)
       continue;
+    // A thread's stack shares most with the one that the thread had before.
     uint32_t& before = last.try_emplace(row.tid, 0).first.value();
     if (!are_known[row.top_index] && before < row.top_index)
       bases[row.top_index] = before;
@@ -494,6 +510,8 @@ uint64_t difference(uint64_t number) {
 
 void read_differences(pbf_reader& in, std::vector<uint64_t>& values) {
   uint64_t before = values.empty() ? 0 : values.back();
+  // A packed field may be split into several by the format; the next part goes on where the
+  // last one ended.
   read_numbers(in, [&](uint64_t number) { values.push_back(before += difference(number)); });
 }
 
@@ -611,6 +629,7 @@ void read_tables(pbf_reader in, Tables& tables, ColumnSizes& sizes) {
 }
 
 Result<size_t> count_rows(const ColumnSizes& sizes) {
+  // Times are the first column, and every version has them.
   size_t count = sizes.front();  // of times
   Result<size_t> rows = count;
   size_t number = 0;
@@ -636,6 +655,8 @@ void set(T& value, uint64_t number) {
 
 template <class Owner, class T>
 void fill(pbf_reader& in, const Column<Owner, T>& column, size_t& next, std::span<Row> rows) {
+  // A column may come in several parts, too: its state is that of the rows that are filled
+  // already.
   uint64_t before = next == 0 ? 0 : static_cast<uint64_t>(rows[next - 1].*column.member);
   NewestCoding newest;
   if (column.coding == Coding::kNewest)
@@ -662,6 +683,7 @@ void fill_rows(pbf_reader in, std::span<Row> rows, uint32_t time_shift) {
     if (in.wire_type() != pbf_wire_type::length_delimited || !at_column(in, fill_column))
       in.skip();
   }
+  // A separate pass, since the differences of the column are of shifted times.
   for (Row& row : rows)
     row.time <<= time_shift;
 }
@@ -733,8 +755,8 @@ Result<Stacks> take_stacks(const Tables& tables, StackTreeReader& tree, Damage& 
   return stacks;
 }
 
-// Drops what lies outside of a cut: a kernel stack that was cut has no user code as its caller,
-// a thread's stack that was cut no goroutine's stack.
+// Drops what lies outside of a cut: a kernel stack that was cut has no user code as its
+// caller, a thread's stack that was cut no goroutine's stack.
 void drop_beyond_cut(const Stacks& stacks, Row& row) {
   bool is_cut_in_kernel = stacks.are_cut[row.kernel_index];
   if (!is_cut_in_kernel && !stacks.are_cut[row.user_index])
@@ -745,6 +767,7 @@ void drop_beyond_cut(const Stacks& stacks, Row& row) {
     row.user_index = row.top_index = 0;
     row.frame_offset = kNoFrame;
   }
+  // From here on numbers of frames are those of the stack that is left.
   uint32_t size = stacks.size(row.user_index);
   if (row.goroutine_start >= size)
     row.goroutine_start = 0;
@@ -851,7 +874,8 @@ private:
     return is_sound;
   }
 
-  // The words that a top has in common with its base, of which the outermost is at this offset.
+  // The words that a top has in common with its base, of which the outermost is at this
+  // offset.
   bool add_shared(size_t top, uint64_t outermost, Tops& tops) {
     uint32_t count = tables_.top_shared[top];
     uint32_t distance = tables_.top_bases[top];
@@ -863,6 +887,7 @@ private:
       return false;
     size_t base_begin = tops.begins[number - distance];
     size_t base_size =
+        // Registers, which lie behind the words, are never shared.
         without_registers(
             std::span(tops.words)
                 .subspan(base_begin, tops.begins[number - distance + 1] - base_begin))
@@ -935,7 +960,8 @@ Result<SwitchLists> take_switches(const Tables& tables, Damage& damage) {
   if (tables.switch_words.size() != count || tables.switch_frames.size() != count)
     return errorf("{} switches of stacks, with {} offsets of words and {} of frames", count,
                   tables.switch_words.size(), tables.switch_frames.size());
-  // From here on the sizes add up to the length of the columns: the loops below need no bounds.
+  // From here on the sizes add up to the length of the columns: the loops below need no
+  // bounds.
   if (auto sound = check_sizes(tables.list_sizes, count, "list", "switches"); !sound)
     return std::move(sound).error();
   // Undoes kPlusOne, the coding of such columns.
@@ -1077,6 +1103,7 @@ Result<> SampleBatch::read_ids(Bytes payload, const std::function<void(uint32_t)
         continue;
       }
       std::optional<uint32_t> before;
+      // Most samples follow one of the same thread: each run of equal numbers is told once.
       read_numbers(in, [&](uint64_t number) {
         auto id = static_cast<uint32_t>(number);
         if (id != before)
@@ -1148,8 +1175,9 @@ Result<SampleBatch> SampleBatch::decode(Bytes payload, StackTreeReader& tree) {
 
 namespace {
 
-// Chunks that share a tree, each of a second or less. When one is lost, stacks in up to so many
-// chunks are cut short; four times as many would save 1.5 bytes of 33 a sample of prometheus.
+// Chunks that share a tree, each of a second or less. When one is lost, stacks in up to so
+// many chunks are cut short; four times as many would save 1.5 bytes of 33 a sample of
+// prometheus.
 constexpr uint32_t kChunksOfTree = 20;
 
 constexpr uint32_t kLost = UINT32_MAX;
@@ -1157,6 +1185,7 @@ constexpr uint32_t kLost = UINT32_MAX;
 }  // namespace
 
 void StackTreeWriter::begin_chunk(size_t address_count) {
+  // The check is by what the chunk may add at most, before any of it is added.
   bool is_full = size() + address_count > kUsualTreeSize;
   if (is_full || chunks_ == kChunksOfTree) {
     added_.tree++;
@@ -1171,6 +1200,7 @@ void StackTreeWriter::begin_chunk(size_t address_count) {
 
 uint32_t StackTreeWriter::add(std::span<const uint64_t> stack) {
   uint32_t node = 0;
+  // From the outermost frame inward, as each node needs that of its caller.
   for (size_t i = stack.size(); i-- > 0;) {
     uint32_t next = size() + 1;
     auto [known, is_new] = known_.try_emplace({stack[i], node}, next);
@@ -1192,15 +1222,15 @@ Result<> StackTreeReader::add(const NewNodes& nodes) {
                   nodes.first, kMaxTreeSize);
   if (nodes.tree == tree_ && nodes.first <= size())
     return errorf("node {} of tree {} again", nodes.first, nodes.tree);
-  // A caller has a smaller number than its node. So there are no cycles, and a walk to the root
-  // ends.
+  // A caller has a smaller number than its node. So there are no cycles, and a walk to the
+  // root ends.
   for (size_t i = 0; i < nodes.distances.size(); i++)
     if (nodes.distances[i] == 0 || nodes.distances[i] > nodes.first + i)
       return errorf("node {} is called by one {} before it", nodes.first + i,
                     nodes.distances[i]);
 
-  // Numbers between what is known and the first new node were in chunks that are lost: they are
-  // filled with kLost, at which append_stack() cuts a stack.
+  // Numbers between what is known and the first new node were in chunks that are lost: they
+  // are filled with kLost, at which append_stack() cuts a stack.
   size_t kept = nodes.tree == tree_ ? callers_.size() : 1;
   tree_ = nodes.tree;
   callers_.resize(kept);
@@ -1217,6 +1247,7 @@ StackTreeReader::Found StackTreeReader::append_stack(uint32_t node,
                                                      std::vector<uint64_t>& addresses) const {
   if (node > size())
     return Found::kNoNode;
+  // Callers have smaller numbers (add() has seen to it), so that this ends.
   for (uint32_t depth = 0; node != 0; node = callers_[node], depth++) {
     if (callers_[node] == kLost)
       return Found::kCut;

@@ -17,6 +17,8 @@ constexpr std::string_view kCutMark = "...";
 bool shorten(std::string_view text, size_t most, std::string& cut) {
   if (text.size() <= most)
     return false;
+  // A character of UTF-8 has up to three bytes that continue it. Text that is not UTF-8 is cut
+  // after at most as many steps.
   size_t size = most - kCutMark.size();
   auto continues = [&](size_t at) { return (static_cast<uint8_t>(text[at]) & 0xc0) == 0x80; };
   constexpr size_t kMaxContinued = 3;
@@ -41,6 +43,8 @@ struct LeftOut {
   uint32_t count;
 };
 
+// The gap lies after three quarters of what is kept, or takes in the gap that is there
+// already: a sample has room for one.
 LeftOut choose_gap(size_t size, uint32_t gap) {
   auto count = static_cast<uint32_t>(size - kMaxStackSize);
   uint32_t begin = kInnerFrames;
@@ -61,6 +65,7 @@ bool is_frame_offset(uint64_t offset) {
 }
 
 bool are_sound(std::span<const StackSwitch> switches) {
+  // Starts rise strictly and places do not fall: a stack leads from each switch outward.
   uint64_t start = 0;
   uint64_t least_place = 0;
   for (const StackSwitch& next : switches) {
@@ -80,12 +85,15 @@ bool are_sound(std::span<const StackSwitch> switches) {
 Shortened SampleFitter::fit(RecordedSample& sample) {
   Shortened shortened;
   shortened.stack = fit_stacks(sample);
+  // Switches are numbered by frames, which a cut has renumbered.
   if (shortened.stack || !are_sound(sample.switches))
     sample.switches = {};
   shortened.stack |= fit_words(sample);
   shortened.texts = fit_labels(sample);
   shortened.texts |= shorten_view(sample.state, state_);
   shortened.texts |= shorten_view(sample.waker, waker_);
+  // A frame pointer that leads nowhere is common in code that uses the register for other
+  // things.
   if (!is_frame_offset(sample.frame_offset))
     sample.frame_offset = kNoFrame;
   return shortened;
@@ -135,6 +143,8 @@ bool SampleFitter::fit_words(RecordedSample& sample) {
               words.size() - registers <= kMaxTopWords;
   if (is_ordered && fits)
     return false;
+  // Impossible words go first, then what is too many: registers lie behind all words of the
+  // stack, so that both lists can be cut at their ends.
   words_.assign(words.begin(), words.end());
   std::erase_if(words_, [](const StackWord& word) { return !is_possible(word); });
   std::ranges::stable_sort(words_, {}, &StackWord::offset);
@@ -153,6 +163,7 @@ bool SampleFitter::fit_labels(RecordedSample& sample) {
   };
   if (sample.labels.size() <= kMaxLabels && std::ranges::none_of(sample.labels, is_long))
     return false;
+  // The first labels are kept, in the order of the program.
   std::span<const Label> kept = sample.labels.first(std::min(sample.labels.size(), kMaxLabels));
   labels_.assign(kept.begin(), kept.end());
   for (Label& label : labels_)

@@ -20,6 +20,10 @@
 #include "raw/messages.h"
 #include "raw/sample_batch.h"
 
+// The first half makes chunks and writes them; the second finds the file to write to without
+// harm to what is there. Both keep one promise: at any instant the file under the given name
+// is a recording that can be read, up to the last whole chunk.
+
 namespace gosym::raw {
 
 namespace {
@@ -58,6 +62,7 @@ Result<std::unique_ptr<Writer>> Writer::create(const std::string& path,
     return std::move(output).error();
   bool is_ours = output->is_ours;
   auto writer = create(*std::move(output), info, clocks);
+  // A header without info is of no use, and the name is free again for another try.
   if (!writer && is_ours)
     ::unlink(path.c_str());  // nothing can be read from it
   return writer;
@@ -81,8 +86,12 @@ Result<std::unique_ptr<Writer>> Writer::append_to(const std::string& path,
     return std::move(output).error();
   struct stat status {};
   bool is_known = fstat(output->fd.get(), &status) == 0;
+  // The lock is held by now, so that the size does not change any more: other recorders
+  // refuse.
   if (!is_known || static_cast<uint64_t>(status.st_size) != recording.file_size)
     return errorf("cannot write {}: it has changed since it was read", output->name);
+  // A chunk that was cut short is filled up with zeros to the size that it claims, so that a
+  // reader does not take what is appended for its rest.
   if (recording.chunks_end > recording.file_size &&
       ftruncate(output->fd.get(), static_cast<off_t>(recording.chunks_end)) != 0)
     return system_error("cannot write " + output->name, errno);
@@ -137,6 +146,7 @@ Result<> Writer::write_end(uint64_t time) {
   if (auto done = write_chunk(ChunkType::kEnd, encode_end(time)); !done)
     return done;
   struct stat status {};
+  // Nobody will find a file that has no name any more, however much was written to it.
   if (output_.is_ours && fstat(output_.fd.get(), &status) == 0 && status.st_nlink == 0) {
     failure_ =
         errorf("{} was removed while it was recorded", output_.name).with_exit_status(kPartial);
@@ -280,6 +290,8 @@ Result<bool> set_aside(const std::string& path) {
     return errorf("cannot create {}: another gosym records into it", quoted(path))
         .with_hint("name another file with -o");
   std::string old = old_name(path);
+  // A recording without samples is thrown away rather than put in place of an older one that
+  // has some.
   if (file && access(old.c_str(), F_OK) == 0 && is_without_samples(file))
     return ::unlink(path.c_str()) == 0 || errno == ENOENT
                ? Result<bool>(false)
@@ -293,6 +305,7 @@ Result<bool> set_aside(const std::string& path) {
 
 // False, with EEXIST: somebody was faster. Where a file system knows no such rename, whatever
 // is there is replaced.
+// renameat2 with RENAME_NOREPLACE came with Linux 3.15, and not all file systems have it.
 bool rename_to_nothing(const std::string& from, const std::string& to) {
   constexpr unsigned kNoReplace = 1;
   return syscall(SYS_renameat2, AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), kNoReplace) ==
@@ -309,6 +322,7 @@ Result<OutputFile> create(const std::string& path) {
     return system_error("cannot create " + quoted(path), errno);
   // The lock says that somebody writes, to set_aside() and `archive`. The kernel drops it with
   // the last descriptor, however the recorder ends.
+  // The lock is on the open file, and therefore goes along when the file gets its name.
   flock(fd.get(), LOCK_EX | LOCK_NB);  // some file systems have no locks
   constexpr int kMaxTries = 100;
   Result<> done = Ok{};
@@ -332,6 +346,8 @@ Result<OutputFile> create(const std::string& path) {
 // A FIFO waits for its reader. Nothing is lost while it does, so signals that the caller holds
 // back end the program there.
 UniqueFd open_with_signals(const std::string& path) {
+  // All signals are let in while the call waits, and held back again after it; errno is kept
+  // across both changes.
   sigset_t none;
   sigset_t held;
   sigemptyset(&none);
@@ -389,6 +405,7 @@ std::optional<NewFile> new_file(const std::string& path, const OutputFile& outpu
 }
 
 Withdrawn withdraw(const NewFile& file) {
+  // The name may stand for another file by now: device and inode tell.
   UniqueFd found(::open(file.path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   struct stat status {};
   if (!found || fstat(found.get(), &status) != 0 || status.st_dev != file.device ||
@@ -400,6 +417,7 @@ Withdrawn withdraw(const NewFile& file) {
 }
 
 Result<OutputFile> open_to_append(const std::string& path) {
+  // O_NONBLOCK keeps the call from waiting should somebody have put a FIFO there.
   UniqueFd fd(::open(path.c_str(), O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   struct stat status {};
   if (!fd && errno == ELOOP)
