@@ -5,6 +5,10 @@
 #include "base/reader.h"
 #include "base/text.h"
 
+// Two searches. The record of the linker has a magic and is read as it stands; the version of
+// older programs is found by the shape of a Go string header anywhere in writable data, and is
+// therefore believed only if nothing contradicts it.
+
 namespace gosym::go {
 
 namespace {
@@ -35,6 +39,7 @@ std::optional<Bytes> find_record(Bytes bytes) {
 std::optional<Bytes> find_place(const elf::Image& image) {
   if (auto contents = image.contents(".go.buildinfo"))
     return contents;
+  // Without sections the record lies at the start of the first writable segment.
   for (const elf::Segment& segment : image.segments)
     if (segment.type == PT_LOAD && (segment.flags & PF_W) != 0)
       if (auto bytes = slice(image.file, segment.offset, segment.file_size))
@@ -57,6 +62,8 @@ std::string_view go_string(const elf::Image& image, uint64_t address) {
   auto length = image.load_word(ImageAddress{address + image.pointer_size});
   if (!data || !length)
     return {};
+  // The text is as long as its header says, or is none: a length that leads out of the segment
+  // is damage.
   auto bytes = image.loaded_from(ImageAddress{*data});
   auto text = bytes ? slice(*bytes, 0, *length) : std::nullopt;
   return text ? as_text(*text) : std::string_view();
@@ -151,6 +158,7 @@ std::optional<std::string_view> find_runtime_version(const elf::Image& image) {
   for (const elf::LoadedBytes& part : image.loaded_segments(PF_W)) {
     if (part.bytes.size() > kMaxVersionSearch)
       return std::nullopt;
+    // String headers are aligned to a pointer.
     for (uint64_t i = 0; i + image.pointer_size < part.bytes.size(); i += image.pointer_size) {
       std::string_view version = version_at(image, part.bytes, i);
       // Two different versions: one of them is a text of the program, and nothing tells which.

@@ -4,6 +4,11 @@
 
 #include "base/text.h"
 
+// check_module() goes through the table once and counts, for each invariant, how often it
+// held. Nothing ends the walk: a damaged function is one failure in several checks at most.
+// Rows and bytes of names are counted down over the whole file, as a table that was made for
+// it could have each function refer to the same long tables.
+
 namespace gosym::go {
 
 namespace {
@@ -27,6 +32,8 @@ void check_functab(const Module& module, CheckReport& report, FunctionChecker& f
   Check readable{"records can be read"};
   Check order{"records follow one another, aligned"};
   uint64_t records_end = 0;
+  // Each record is compared with the one before, so that a gap or an overlap is told where it
+  // is.
   for (uint32_t i = 0; i < table.function_count(); i++) {
     auto function = table.function(i);
     entries.expect(table.entry(i) < table.entry(i + 1) || is_empty(table, function), [&] {
@@ -142,6 +149,7 @@ void FunctionChecker::check_record() {
 }
 
 void FunctionChecker::check_id(std::string_view name) {
+  // Id 0 means nothing special, and the one of wrappers is shared by design.
   if (function_.id == 0 || function_.id == module_.wrapper_id)
     return;
   auto known = names_by_id_.emplace(function_.id, name);
@@ -153,6 +161,7 @@ void FunctionChecker::check_id(std::string_view name) {
 PcTable FunctionChecker::read_table(uint32_t offset) {
   if (offset == 0)
     return {};
+  // Once no rows are left tables read as cut, and are told as such.
   size_t limit = std::min<uint64_t>(kMaxTableRows, rows_left_);
   PcTable table = read_pc_table(table_, function_, offset, limit);
   rows_left_ -= table.rows.size();
@@ -168,6 +177,7 @@ void FunctionChecker::check_positions() {
   PcTable files = read_table(function_.pcfile);
   PcTable lines = read_table(function_.pcln);
   check_files(files);
+  // The three tables are read first, since the last check compares their ends.
   check_lines(lines);
   if (depths.is_whole && files.is_whole && lines.is_whole)
     expect(kCodeEnd, depths.end == files.end && lines.end <= files.end, [&] {
@@ -184,6 +194,7 @@ void FunctionChecker::check_files(const PcTable& files) {
 }
 
 void FunctionChecker::check_lines(const PcTable& lines) {
+  // Up to Go 1.9 some wrappers have line 0.
   int32_t lowest = table_.format() < Format::kGo1_10 ? 0 : 1;
   for (const PcValue& row : lines.rows)
     if (row.begin < row.end)
@@ -195,6 +206,7 @@ void FunctionChecker::check_pcdata() {
   auto inline_indices = inline_index_table(table_, function_);
   for (uint32_t i = 0; i < table_.pcdata_count(function_); i++) {
     auto offset = table_.pcdata_table(function_, i);
+    // The table of inline indices is pcdata like the others, and has a check of its own.
     if (offset && offset != inline_indices)
       read_table(*offset);
   }
@@ -231,6 +243,7 @@ std::string_view FunctionChecker::take_name(uint32_t offset) {
 
 void FunctionChecker::check_caller(const PcTable& indices, uint32_t index,
                                    const InlinedCall& call) {
+  // Up to Go 1.11 an entry names its parent, later the pc of the call does.
   bool has_parents = table_.format() < Format::kGo1_12;
   int64_t parent = has_parents ? call.parent : indices.at(call.parent_pc).value_or(-1);
   bool is_own = !has_parents && parent == index && call.parent_pc == 0;
@@ -246,6 +259,7 @@ void FunctionChecker::check_funcdata() {
     auto where = table_.funcdata(function_, i);
     if (!where)
       continue;
+    // An offset counts from gofunc, an address is one of the image.
     bool is_inside = table_.has_offsets()
                          ? *where < module_.gofunc.size()
                          : module_.image->loaded_from(ImageAddress{*where}).has_value();
@@ -272,6 +286,8 @@ Check check_file_names(const Pclntab& table) {
 
 Check check_units(const Module& module, Bytes table) {
   const PclntabHeader& header = module.table.header();
+  // The header gives where each table begins; that of units ends where that of files does
+  // begin.
   Check check{"units lead to file names"};
   Bytes units = slice(table, header.units, header.files - header.units).value_or(Bytes{});
   Bytes files = slice(table, header.files, header.pc_values - header.files).value_or(Bytes{});
@@ -296,6 +312,7 @@ Check check_places(const Module& module) {
       return fmt::format("{} is at {:#x}, not {:#x}", field, found, address);
     });
   };
+  // Tables stand twice: by offset in the header, by address in moduledata.
   expect("ftab", header.functions);
   expect("filetab", header.files);
   bool is_old = module.table.format() < Format::kGo1_16;
@@ -316,6 +333,8 @@ Check check_slices(const ModuleData& data) {
     uint64_t length = data.word(field.word + 1u);
     uint64_t capacity = data.word(field.word + 2u);
     auto bytes = data.image->loaded_from(ImageAddress{data.word(field.word)});
+    // Slices of tables are made by the linker, which gives them no room to grow: length and
+    // capacity are equal.
     bool is_inside = length == 0 || (bytes && length <= bytes->size());
     check.expect(is_inside && length == capacity, [&] {
       return fmt::format("{} has {} of {} elements at {:#x}", field.name, length, capacity,
@@ -336,6 +355,7 @@ Check check_ranges(const ModuleData& data) {
       {"covctrs", "ecovctrs"}, {"types", "etypes"}, {"gofunc", "epclntab"},
   };
   Check check{"ranges of moduledata end after they begin"};
+  // Fields that the layout of a release does not have are not compared.
   auto has = [&](std::string_view name) {
     return std::ranges::find(data.fields(), name, &ModuleField::name) != data.fields().end();
   };
@@ -369,6 +389,7 @@ Check check_index(const Module& module) {
   const Pclntab& table = module.table;
   ImageAddress address{module.data->value("findfunctab")};
   Bytes index = module.image->loaded_from(address).value_or(Bytes{});
+  // One look for each part of 256 bytes, as the index has no finer grain.
   uint64_t begin = table.entry(0);
   uint64_t end = table.entry(table.function_count());
   for (uint64_t pc = begin; pc < end; pc += kPartCode) {

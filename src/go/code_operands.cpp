@@ -13,9 +13,12 @@ constexpr uint8_t kRexWide = 8;
 
 // Bytes of the integer that an instruction moves or compares; else 0.
 uint8_t integer_size(const elf::X86Instruction& instruction) {
+  // Opcodes of mov (89, 8b) and of cmp (39, 3b, 81, 83) between memory and a register or a
+  // number. The last two are also add, or and the like, of an integer of the same size.
   bool is_integer = instruction.is(0x89) || instruction.is(0x8b) || instruction.is(0x39) ||
                     instruction.is(0x3b) || instruction.is(0x81) || instruction.is(0x83);
   if (!is_integer || instruction.has_small_size)
+    // The prefix 66 makes them 16 bits wide, which no variable is that is looked for.
     return 0;
   return (instruction.rex & kRexWide) != 0 ? 8 : 4;
 }
@@ -40,6 +43,7 @@ CodeOperands operands_of_amd64(Bytes code, uint64_t address) {
   return operands;
 }
 
+// The upper bits of a field with a sign take the value of its highest bit.
 uint64_t sign_extended(uint32_t value, int bits) {
   uint64_t sign = uint64_t{1} << (bits - 1);
   return (value ^ sign) - sign;
@@ -92,6 +96,7 @@ std::map<std::string_view, CodeOperands> code_operands(
     const Module& module, const std::set<std::string_view>& functions) {
   const Pclntab& table = module.table;
   std::map<std::string_view, CodeOperands> operands;
+  // The walk ends once each name was met: programs have tens of thousands of functions.
   for (uint32_t i = 0; i < table.function_count() && operands.size() < functions.size(); i++) {
     auto function = table.function(i);
     std::string_view name = function ? table.name(function->name_offset) : std::string_view();
@@ -102,6 +107,8 @@ std::map<std::string_view, CodeOperands> code_operands(
     auto code = address ? module.image->loaded_from(*address) : std::nullopt;
     if (!code)
       continue;
+    // The padding behind the function is part of this, and decodes to nothing that names
+    // memory.
     uint64_t size = std::min<uint64_t>(code->size(), function->end - function->entry);
     of_function.merge(code_operands(module.image->machine, code->first(size), *address));
   }

@@ -6,6 +6,11 @@
 
 #include "go/code_operands.h"
 
+// Four parts. The layout of g and m by release comes from two tables, one of reasons to wait
+// and one of offsets; the place of allgs from the operands of a function that uses it; the
+// place of the g of a thread from a sequence of instructions that every release has. Nothing
+// here reads the memory of a process: all is learned from the file.
+
 namespace gosym::go {
 
 namespace {
@@ -130,10 +135,13 @@ GoroutineLayout layout_of(uint32_t minor, const RuntimeLayout& runtime) {
                             .start = at(runtime.g_labels - 48),
                             .thread_id = at(runtime.m_gsignal - 8),
                             .wait_reasons = {}};
+  // A field between lockedm and labels was added in Go 1.21, another in 1.26: both count
+  // backwards from labels.
   int before_labels = minor >= kFirstSmallG ? 144 : minor >= kFirstParent ? 136 : 128;
   layout.locked_thread = at(runtime.g_labels - before_labels);
   if (minor >= kFirstParent)
     layout.parent = at(layout.created_at - 8);
+  // The rows rise, so that the last one that fits is the release's.
   for (const SwitchCount& count : kSwitchCounts)
     if (minor >= count.first_minor)
       layout.switch_count = at(layout.wait_reason + count.distance);
@@ -179,6 +187,7 @@ std::optional<GoroutineLayout> goroutine_layout(std::string_view go_version) {
 }
 
 GoroutineLayout newest_goroutine_layout() {
+  // Go 1.27 is the last row of kReleases.
   GoroutineLayout layout = *goroutine_layout("go1.27");
   layout.wait_reasons = {};
   return layout;
@@ -253,6 +262,8 @@ constexpr uint64_t kWord = 8;
 
 std::vector<ImageAddress> three_words(const CodeOperands& operands) {
   std::vector<ImageAddress> found;
+  // Three words in a row, each of which an instruction names by itself, are a slice: address,
+  // length and capacity.
   auto is_word = [&](uint64_t address) { return operands.contains({address, kWord}); };
   for (const CodeOperand& operand : operands)
     if (is_word(operand.address) && is_word(operand.address + kWord) &&
@@ -291,10 +302,12 @@ int32_t signed_at(Bytes code, size_t offset) {
 std::optional<GoroutinePointer> read_store(Bytes code, size_t at, ImageAddress address) {
   std::string_view text = as_text(code);
   std::string_view operand = text.substr(at + kStoreToThread.size());
+  // The store has its offset in it: the 32 bits follow the opcode, ModRM and SIB.
   if (operand.starts_with(kToOffset) && load<uint32_t>(code, at + 9) == kStored)
     return GoroutinePointer{signed_at(code, at + 5), std::nullopt};
   if (!operand.starts_with(kToRegister) || at < kBefore)
     return std::nullopt;
+  // Else the instruction right before it has put the offset, or what lies there, into rbx.
   std::string_view before = text.substr(at - kBefore, kBefore);
   int32_t value = signed_at(code, at - 4);
   if (before.starts_with(kSetRegister))
@@ -308,6 +321,7 @@ std::optional<GoroutinePointer> read_store(Bytes code, size_t at, ImageAddress a
 }  // namespace
 
 std::optional<GoroutinePointer> find_goroutine_pointer(Bytes code, ImageAddress address) {
+  // The bytes may occur elsewhere, as the thread's memory has more than one variable.
   std::string_view text = as_text(code);
   for (size_t at = text.find(kStoreToThread); at != text.npos;
        at = text.find(kStoreToThread, at + 1))
@@ -346,6 +360,8 @@ std::optional<uint64_t> loaded_place(uint32_t page, uint32_t load, uint64_t addr
       (load & 0xffc00000) != 0xf9400000 ||
       bits(load, 0, 10) != (kLoadedRegister << 5 | kLoadedRegister))
     return std::nullopt;
+  // The distance in pages has 21 bits: 19 at bit 5, the lower two at bit 29. Shifted by 12 it
+  // is a number of 33 bits with a sign.
   uint64_t distance = uint64_t{bits(page, 5, 19)} << 14 | uint64_t{bits(page, 29, 2)} << 12;
   if (bits(page, 23, 1) != 0)
     distance -= uint64_t{1} << 33;
@@ -360,6 +376,7 @@ std::optional<GoroutinePointer> read_load(Bytes code, ImageAddress address) {
     return code.size() < 4 * count ? 0
                                    : load<uint32_t>(code, code.size() - 4 * count).value_or(0);
   };
+  // The shortest form: one movz has all of the offset.
   if (auto offset = moved(before(1), kMovz); offset && before(2) == kReadThreadPointer)
     return GoroutinePointer{int64_t{*offset}, std::nullopt};
   if (before(3) != kReadThreadPointer)
@@ -368,6 +385,7 @@ std::optional<GoroutinePointer> read_load(Bytes code, ImageAddress address) {
   auto low = moved(before(1), kMovk);
   if (high && low)
     return GoroutinePointer{int64_t{*high | *low}, std::nullopt};
+  // Else adrp and ldr are the two before.
   auto place = loaded_place(before(2), before(1), to_integer(address) + code.size() - 8);
   return place ? std::optional(GoroutinePointer{0, ImageAddress{*place}}) : std::nullopt;
 }

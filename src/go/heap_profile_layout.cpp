@@ -20,6 +20,7 @@ constexpr ProfileRelease kProfileReleases[] = {
 
 constexpr uint64_t kDefaultRate = 512 << 10;
 
+// Operands of code are also constants and texts; a variable lies where the program may write.
 bool is_variable(const elf::Image& image, uint64_t address) {
   return std::ranges::any_of(image.segments, [&](const elf::Segment& segment) {
     return segment.type == PT_LOAD && (segment.flags & PF_W) != 0 &&
@@ -33,6 +34,8 @@ std::vector<ImageAddress> variables_of(const Module& module, const CodeOperands&
   std::vector<ImageAddress> found;
   for (const CodeOperand& operand : operands) {
     bool is_meant = std::ranges::find(sizes, operand.size) != sizes.end() &&
+                    // Operands are sorted by address: one that is used with two sizes is given
+                    // once.
                     is_variable(*module.image, operand.address);
     if (is_meant && (found.empty() || to_integer(found.back()) != operand.address))
       found.push_back(ImageAddress{operand.address});
@@ -51,6 +54,7 @@ std::vector<ImageAddress> in_both(const std::vector<ImageAddress>& one,
 // functions have in common that choose the next sample.
 std::vector<ImageAddress> find_rate(const Module& module, const std::vector<ImageAddress>& one,
                                     const std::vector<ImageAddress>& other) {
+  // Every program that does not set MemProfileRate begins with one sample in 512 KiB.
   auto is_set = [&](ImageAddress address) {
     return module.image->load_word(address) == kDefaultRate;
   };
@@ -71,6 +75,8 @@ std::optional<HeapProfileLayout> heap_profile_layout(std::string_view go_version
 
 uint64_t bucket_hash(Bytes stack, uint64_t size) {
   uint64_t hash = 0;
+  // The mixing of runtime.stkbucket, by which the runtime itself finds a bucket again: a wrong
+  // stack does not pass for one.
   auto mix = [&](uint64_t word) {
     hash += word;
     hash += hash << 10;
@@ -101,6 +107,7 @@ HeapProfileVariables find_heap_profile(const Module& module) {
   operands["runtime.mProf_Flush"].merge(operands["runtime.mProf_FlushLocked"]);
   found.memory_lists = in_both(found.lists, variables("runtime.mProf_Flush", {0, 8}));
   operands["runtime.nextSample"].merge(operands["runtime.profilealloc"]);
+  // profilealloc calls nextSample, and has its code where that was inlined.
   found.rate = find_rate(module, variables("runtime.nextSample", {8}),
                          variables("runtime.allocmcache", {8}));
   found.cycle =

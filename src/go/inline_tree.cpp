@@ -2,6 +2,11 @@
 
 #include "go/pclntab.h"
 
+// A pc has an index into the tree of its function, or -1. An entry of the tree gives the name
+// of the inlined call and the pc of its caller, whose index gives the next entry, until -1 is
+// reached: then the position is that of the function itself. Walks remember where the last
+// look-up ended.
+
 namespace gosym::go {
 
 namespace {
@@ -51,6 +56,8 @@ Position position_at(const Pclntab& table, const Function& function, uint64_t pc
 // Position that an inlined call was called from.
 Position caller_of(const Pclntab& table, const Function& function, const InlinedCall& inlined,
                    PositionWalk& walk) {
+  // From Go 1.12 on the caller is a pc like any other, and its tables tell file, line and
+  // index.
   if (table.format() >= Format::kGo1_12)
     return position_at(table, function, function.entry + inlined.parent_pc, walk);
   return {table.file(function, inlined.file), positive_or_zero(inlined.line), inlined.parent};
@@ -62,6 +69,7 @@ bool expand(const Module& module, const Function& function, Position& position,
             PositionWalk& walk, std::vector<Call>& calls) {
   const Pclntab& table = module.table;
   Bytes tree = inline_tree_of(module, function);
+  // Each round moves to an entry that comes before, or ends: see below.
   for (int depth = 0; position.inline_index >= 0; depth++) {
     if (depth == kMaxNesting)
       return false;
@@ -99,6 +107,8 @@ Bytes inline_tree_of(const Module& module, const Function& function) {
   auto where = module.table.funcdata(function, funcdata_index(module.table.format()));
   if (!where)
     return {};
+  // The end of the funcdata of one function is not recorded: an index that is too large reads
+  // what follows.
   if (module.table.has_offsets())
     return tail(module.gofunc, *where);
   return module.image->loaded_from(ImageAddress{*where}).value_or(Bytes{});
@@ -155,6 +165,7 @@ bool find_calls(const Module& module, ImageAddress address, std::vector<Call>& c
   if (!pc)
     return false;
   auto& function = walk.function;
+  // Addresses in order mostly stay in one function, and a search through functab is saved.
   if (!function || *pc < function->entry || *pc >= function->end) {
     auto index = module.table.find(*pc);
     function = index ? module.table.function(*index) : std::nullopt;
@@ -171,6 +182,7 @@ bool find_calls(const Module& module, const Function& function, uint64_t pc,
 
   Position position = position_at(table, function, pc, walk.innermost);
   size_t first_call = calls.size();
+  // A tree that cannot be read takes the calls that it gave so far with it.
   if (!expand(module, function, position, walk.callers, calls)) {
     calls.resize(first_call);
     position = {};

@@ -13,6 +13,7 @@ struct MemoryRelease {
   uint32_t first_minor;
   MemoryLayout layout;
 };
+// Releases that are not listed have the layout of the last one before them.
 constexpr MemoryRelease kMemoryReleases[] = {
     {kFirstMemoryMinor, {1176, 3544, 136, 184, 104, 65856, 65848, 96, true}},
     {20, {1176, 3544, 80, 128, 48, 65824, 65816, 96, true}},
@@ -30,6 +31,7 @@ struct NamedPlace {
 // The address of which each function names its place; none: no address, or more than one.
 std::optional<ImageAddress> find_variable(std::map<std::string_view, CodeOperands>& operands,
                                           std::initializer_list<NamedPlace> places) {
+  // Operands are sorted by address first: any size will do.
   auto names = [&](const NamedPlace& place, uint64_t base) {
     const CodeOperands& of = operands[place.function];
     auto next = of.lower_bound({base + place.offset, 0});
@@ -37,11 +39,13 @@ std::optional<ImageAddress> find_variable(std::map<std::string_view, CodeOperand
   };
   std::optional<ImageAddress> found;
   const NamedPlace& first = *places.begin();
+  // The first function gives candidates, and each has to be named by all the others too.
   for (const CodeOperand& operand : operands[first.function]) {
     uint64_t base = operand.address - first.offset;
     bool is_it = true;
     for (const NamedPlace& place : places)
       is_it = is_it && names(place, base);
+    // Two candidates are none: a wrong one would show figures of something else.
     if (is_it && found && to_integer(*found) != base)
       return std::nullopt;
     if (is_it)

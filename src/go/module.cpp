@@ -11,6 +11,12 @@
 #include "go/inline_tree.h"
 #include "go/pclntab.h"
 
+// A table is found by its section or, without one, by a scan for headers. build_module() then
+// gives it a place in the image: moduledata, if there is one, tells the base of pcs and the
+// inline trees, else the header does, else the gaps between functions (the last part). A table
+// counts only if the code of all its functions is there. read_module() adds the last resort,
+// relocation, for linkers that leave the words of the table to the dynamic linker.
+
 namespace gosym::go {
 
 namespace {
@@ -46,6 +52,7 @@ bool has_names_behind(Bytes bytes, const Image& image) {
   uint64_t size = image.pointer_size;
   Reader in(tail(bytes, 8), image.order);
   in.bytes(2 * size);
+  // The form of Go 1.16 has no text start, hence a word less.
   uint64_t before_118 = in.word(image.pointer_size);
   uint64_t names = in.word(image.pointer_size);
   return in.ok() && (before_118 == 8 + 7 * size || names == 8 + 8 * size);
@@ -98,6 +105,7 @@ Result<std::vector<TextPart>> read_text_parts(const ModuleData& data) {
   constexpr uint64_t kMaxParts = 4096;
   std::vector<TextPart> parts;
   uint64_t count = data.length("textsectmap");
+  // One part is the rule, and then the base of pcs is enough.
   if (count <= 1)
     return parts;
   uint64_t record = data.value("textsectmap");
@@ -191,6 +199,7 @@ Bytes derive_gofunc(const Module& module, Bytes table) {
 // Finds moduledata. Two records that disagree about the code make neither credible.
 Result<> find_data(Module& module) {
   auto records = find_module_data(*module.image, module.table, module.table_address);
+  // Several records that agree do no harm: the first counts.
   for (const ModuleData& record : records)
     if (record.value("text") != records[0].value("text"))
       return errorf("text base is {:#x} by one moduledata and {:#x} by another",
@@ -204,6 +213,7 @@ Result<> find_data(Module& module) {
 // is walked beyond the code of its function.
 bool has_code(const Module& module) {
   const Pclntab& table = module.table;
+  // With parts each is looked at by itself: between them lies code that is not Go's.
   for (const TextPart& part : module.text_parts)
     if (!module.image->has_code(part.address, part.end - part.begin))
       return false;
@@ -242,6 +252,7 @@ Result<Module> build_module(const Image& image, const TablePlace& place, Pclntab
 bool has_records_in_a_row(const Pclntab& table) {
   constexpr uint32_t kEnough = 64;
   constexpr uint64_t kAlignment = 8;
+  // Padding to the next record is less than its alignment.
   for (uint32_t i = 0; i + 1 < std::min(table.function_count(), kEnough); i++) {
     auto function = table.function(i);
     auto next = table.function(i + 1);
@@ -291,6 +302,7 @@ std::optional<Result<Module>> read_scanned(const Image& image,
     auto module = read_place(image, place);
     if (module && module->data)
       return module;
+    // Chance may give a header; names of the runtime are not there by chance.
     auto table = Pclntab::parse(place.bytes, image.order, image.pointer_size);
     if (!table || !has_runtime(*table))
       continue;
@@ -305,6 +317,8 @@ std::string assume_release(const Image& image) {
   constexpr uint64_t kNewestKnown = 27;
   auto info = read_build_info(image);
   std::string_view version = info ? info->go_version : std::string_view();
+  // Versions of toolchains of others have the release somewhere in them, as "devel
+  // go1.24-...".
   size_t start = version.find("go1.");
   if (start == std::string_view::npos)
     return {};
@@ -337,6 +351,7 @@ std::string_view to_string(TextBase base) {
 std::optional<uint64_t> Module::pc_of(ImageAddress address) const {
   if (text_parts.empty()) {
     if (address < text)
+      // Pcs before the base do not exist; those behind the end find no function later.
       return std::nullopt;
     return to_integer(address) - to_integer(text);
   }
@@ -394,6 +409,7 @@ std::optional<Result<Module>> find_module(const Image& image) {
   // data that is relocated: no need to look through the rest, two thirds of an image.
   for (uint32_t flags : {uint32_t{PF_W}, uint32_t{0}}) {
     auto scanned = read_scanned(image, find_by_scan(image, flags));
+    // An error of the scan does not replace that of the section, which tells more.
     if (scanned && (*scanned || !module))
       module = std::move(scanned);
     if (is_confirmed(module))
@@ -445,10 +461,12 @@ struct Gap {
 // Gaps from all over the table, three bytes or longer.
 std::vector<Gap> pick_gaps(const Pclntab& table) {
   std::vector<Gap> gaps;
+  // A step through the table, so that gaps come from all parts of the code.
   uint32_t step = std::max<uint32_t>(1, table.function_count() / (4 * kMaxGaps));
   for (uint32_t i = 0; i < table.function_count() && gaps.size() < kMaxGaps; i += step) {
     auto function = table.function(i);
     if (!function || function->pcfile == 0)
+      // A function without a file table does not tell where its code ends.
       continue;
     uint64_t end_of_code = function->entry + code_size(table, i);
     if (function->end >= end_of_code + 3 && function->end - end_of_code < kMaxGap)
@@ -458,6 +476,7 @@ std::vector<Gap> pick_gaps(const Pclntab& table) {
 }
 
 bool is_filled(Bytes code, const std::vector<Gap>& gaps) {
+  // The byte differs by machine: the first gap tells which it is.
   std::byte filling = code[gaps.front().begin];
   for (const Gap& gap : gaps)
     for (uint64_t i = gap.begin; i < gap.end; i++)

@@ -2,6 +2,12 @@
 
 #include <array>
 
+// A record has no magic. It is known by its first word, which is the address of the function
+// table, and by words that have to agree with the header; then the layout of its release
+// follows from the format of the table and, where two releases share one, from words that only
+// one of them can have. A layout is a list of fields, whose offsets are counted while this is
+// compiled.
+
 namespace gosym::go {
 
 namespace {
@@ -78,6 +84,7 @@ constexpr auto kFieldsOf = [] {
   size_t count = 0;
   uint8_t word = 0;
   for (const FieldRow& row : kFieldRows)
+    // A slice takes three words, anything else one.
     if (row.is_of(layout)) {
       fields[count++] = {row.name, word, row.is_slice};
       word = static_cast<uint8_t>(word + (row.is_slice ? 3 : 1));
@@ -130,6 +137,7 @@ bool has_text_of(const ModuleData& data, const Pclntab& table) {
   uint64_t minpc = data.value("minpc");
   uint64_t text = data.value("text");
   // minpc is an address, the entries of Go 1.18 and later are offsets.
+  // With addresses minpc has to be the first entry of functab as well.
   bool is_whole = table.has_offsets() || minpc == table.entry(0);
   return is_whole && minpc == text && text <= data.value("maxpc") &&
          data.value("maxpc") <= data.value("etext") &&
@@ -144,6 +152,8 @@ bool fits(ModuleData& data, const Pclntab& table, uint64_t table_address) {
   // The first word is the address of the table in all releases.
   if (data.word(0) != table_address)
     return false;
+  // Up to Go 1.15 word 3 begins the slice ftab; later word 1 begins funcnametab, and word 17
+  // is the length of ftab.
   bool has_tables = is_old ? data.word(3) == table_address + header.functions &&
                                  data.word(4) == pcs && data.word(5) == pcs
                            : data.word(1) == table_address + header.names &&
@@ -218,6 +228,7 @@ std::vector<ModuleData> find_module_data(const Image& image, const Pclntab& tabl
       found.push_back(data);
   };
   // Half a megabyte at the most, of the 20 that may be writable.
+  // Places are tried in order, and the rest of the data only if none of them has a record.
   for (const elf::LoadedBytes& place : likely_places(image))
     if (found.empty())
       for_each_word(image, place, address, try_at);

@@ -7,6 +7,12 @@
 
 #include "base/reader.h"
 
+// parse() reads the header and divides the bytes into tables, by their offsets from Go 1.16 on
+// and by what is known of their order before. Functab is checked as a whole, so that searches
+// need no further check; records are read anew at each question, and a damaged one costs its
+// function. The rest answers by format: each function that reads a field says in which
+// releases it is there.
+
 namespace gosym::go {
 
 namespace {
@@ -72,6 +78,7 @@ std::string_view to_string(Format format) {
   return {};
 }
 
+// With `magic` the header's own is not looked at: an obfuscator may have changed it.
 Result<Pclntab> Pclntab::parse(Bytes table, ByteOrder order, uint8_t pointer_size,
                                std::optional<uint32_t> magic) {
   Pclntab result;
@@ -192,6 +199,7 @@ Result<> Pclntab::check_functions() {
                                  : find_disorder<uint64_t>(functab_, count, order_);
   if (!disorder)
     return Ok{};
+  // The place of the disorder is told, as a damaged file often begins to differ there.
   auto i = static_cast<uint32_t>(*disorder);
   return errorf("function table: entry {} at {:#x} lies after the next, {:#x}", i, entry(i),
                 entry(i + 1));
@@ -223,6 +231,7 @@ Format Pclntab::detect_format() const {
     uint32_t funcdata = in.u32();
     in.u32();
     uint32_t second = in.u32();
+    // A record at the end of the table may be cut off: it tells nothing.
     if (!in.ok())
       continue;
     are_marked &= frame == kFrameMark;
@@ -231,6 +240,7 @@ Format Pclntab::detect_format() const {
     with_three += pcdata == 3;
     without_second += pcdata == 3 && second == 0;
   }
+  // The tests go from what only one format can have to what several could.
   if (are_marked)
     return Format::kGo1_5;
   if (has_bytes)
@@ -300,6 +310,7 @@ namespace {
 // The last of `count` pairs of words whose first word is not above `pc`: that of the first pair
 // is not. On its own for the width of the words, as find_disorder().
 template <class Word>
+// The first entry is not above `pc`: find() has seen to that.
 uint32_t find_last(Bytes pairs, uint32_t count, uint64_t pc, ByteOrder order) {
   uint32_t low = 0;
   uint32_t high = count;
@@ -326,6 +337,8 @@ std::optional<Function> Pclntab::function(uint32_t index) const {
   function.end = entry(index + 1);
   function.offset = record_offset(index);
 
+  // The fields up to the number of pcdata are the same in all releases; what follows depends
+  // on the format.
   Reader in(tail(records_, function.offset), order_);
   uint64_t recorded_entry = in.word(pc_size());
   function.name_offset = in.u32();
@@ -381,6 +394,7 @@ std::string_view Pclntab::file(const Function& function, int32_t number) const {
   }
   if (function.unit == kNoUnit || number < 0)
     return {};
+  // A unit's files are numbered from its first on.
   uint64_t index = uint64_t{function.unit} + static_cast<uint32_t>(number);
   uint32_t offset = load<uint32_t>(units_, index * 4, order_).value_or(kNone);
   return offset == kNone ? std::string_view() : text_at(files_, offset);
@@ -470,6 +484,7 @@ uint64_t code_size(const Pclntab& table, uint32_t index) {
 
 std::optional<int32_t> PcTable::at(uint32_t pc) const {
   auto row = std::ranges::upper_bound(rows, pc, {}, &PcValue::end);
+  // Rows are in order, and each ends where the next begins.
   return row == rows.end() ? std::nullopt : std::optional(row->value);
 }
 
@@ -479,6 +494,7 @@ PcTable read_pc_table(const Pclntab& pclntab, const Function& function, uint32_t
   PcValueRows rows = pclntab.rows(table);
   while (auto row = rows.next()) {
     result.end = row->end;
+    // A row that goes beyond the function belongs to no table of it.
     if (row->end > function.end - function.entry || result.rows.size() == max_rows)
       return result;
     result.rows.push_back(*row);
@@ -508,6 +524,8 @@ std::span<const std::string_view> words_of(uint32_t magic) {
 
 // Adds the place of the file table, behind a functab of so many functions.
 void add_file_table(Bytes table, ByteOrder order, uint8_t pointer_size, uint64_t count,
+                    // The count is not checked against the table: the product must not wrap
+                    // around.
                     std::vector<HeaderField>& fields) {
   uint64_t pairs = count < table.size() ? 2 * count + 1 : table.size();
   uint64_t end = 8u + pointer_size + pairs * pointer_size;
