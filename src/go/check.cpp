@@ -5,9 +5,9 @@
 #include "base/text.h"
 
 // check_module() goes through the table once and counts, for each invariant, how often it
-// held. Nothing ends the walk: a damaged function is one failure in several checks at most.
-// Rows and bytes of names are counted down over the whole file, as a table that was made for
-// it could have each function refer to the same long tables.
+// held. Nothing ends the walk: a record that cannot be read is one failure, and what it would
+// have is not checked. Rows and bytes of names are counted down over the whole file, as a
+// table that was made for it could have each function refer to the same long tables.
 
 namespace gosym::go {
 

@@ -33,9 +33,8 @@ std::vector<ImageAddress> variables_of(const Module& module, const CodeOperands&
                                        std::initializer_list<uint8_t> sizes) {
   std::vector<ImageAddress> found;
   for (const CodeOperand& operand : operands) {
+    // Operands are sorted by address: one that is used with two sizes is given once.
     bool is_meant = std::ranges::find(sizes, operand.size) != sizes.end() &&
-                    // Operands are sorted by address: one that is used with two sizes is given
-                    // once.
                     is_variable(*module.image, operand.address);
     if (is_meant && (found.empty() || to_integer(found.back()) != operand.address))
       found.push_back(ImageAddress{operand.address});

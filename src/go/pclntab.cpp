@@ -524,9 +524,8 @@ std::span<const std::string_view> words_of(uint32_t magic) {
 
 // Adds the place of the file table, behind a functab of so many functions.
 void add_file_table(Bytes table, ByteOrder order, uint8_t pointer_size, uint64_t count,
-                    // The count is not checked against the table: the product must not wrap
-                    // around.
                     std::vector<HeaderField>& fields) {
+  // The count is not checked against the table yet: the product must not wrap around.
   uint64_t pairs = count < table.size() ? 2 * count + 1 : table.size();
   uint64_t end = 8u + pointer_size + pairs * pointer_size;
   auto files = load<uint32_t>(table, end, order);

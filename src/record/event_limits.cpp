@@ -20,6 +20,7 @@ constexpr size_t kMaxCounted = 65536;
 EventLimits::Allowance& EventLimits::of(uint32_t pid) {
   if (auto known = processes_.find(pid); known != processes_.end())
     return known->second;
+  // Forgotten all at once: each gets its burst anew, which costs little.
   if (processes_.size() >= kMaxCounted)
     processes_.clear();
   return processes_.try_emplace(pid, Allowance{.left = kBurst}).first->second;
@@ -45,6 +46,7 @@ bool EventLimits::admit_mapping(uint32_t pid, uint64_t time) {
 
 void EventLimits::fork(uint32_t parent_pid, uint32_t pid) {
   auto parent = processes_.find(parent_pid);
+  // A child of one that nothing is known of begins with a full burst, as its parent would.
   if (parent == processes_.end())
     processes_.erase(pid);
   else

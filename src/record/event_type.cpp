@@ -20,6 +20,7 @@ struct NamedEvent {
   uint64_t config;
 };
 
+// Names as `perf list` has them; an alias is taken as well, and stands in no list.
 constexpr NamedEvent kEvents[] = {
     {"cpu-clock", "", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK},
     {"task-clock", "", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK},
@@ -45,6 +46,7 @@ constexpr NamedEvent kEvents[] = {
 };
 
 EventType make(const NamedEvent& event) {
+  // Hardware counters and clocks go on while a CPU idles, and would sample the idle task.
   bool is_clock =
       event.config == PERF_COUNT_SW_CPU_CLOCK || event.config == PERF_COUNT_SW_TASK_CLOCK;
   return {std::string(event.name), event.type, event.config,
@@ -90,6 +92,7 @@ Result<std::vector<EventType>> parse_event_types(std::span<const std::string> na
     auto event = parse_event_type(name);
     if (!event)
       return std::move(event).error();
+    // Two names of one event are one event: names were replaced by those of the table.
     if (std::ranges::find(events, event->name, &EventType::name) != events.end())
       return errorf("--event: {} is given twice", event->name).with_exit_status(kUsage);
     events.push_back(*std::move(event));

@@ -93,6 +93,7 @@ void serve_starter(int channel) {
 UniqueFd starter;  // none: helpers are children of this process
 std::mutex ordering;
 
+// One order at a time: a reply belongs to the last request.
 StarterReply give_order(const StarterRequest& request, UniqueFd& channel) {
   std::lock_guard lock(ordering);
   StarterReply reply{.pid = -1, .state = '\0'};
@@ -126,6 +127,7 @@ bool HelperProcess::start() {
 }
 
 void HelperProcess::stop() {
+  // Closed first: a helper that waits for a question ends by that alone.
   channel_ = UniqueFd();
   if (pid_ == 0)
     return;
@@ -173,6 +175,7 @@ bool HelperProcess::wait_until_ready() {
 bool HelperProcess::wait_for_answer() {
   if (!wait_until_ready())
     return false;
+  // In most cases the answer comes at once, and nothing else is looked at.
   uint64_t begin = monotonic_ns();
   if (wait_until(begin + kPatience))
     return true;
@@ -193,6 +196,7 @@ bool HelperProcess::wait_for_answer() {
 }
 
 Result<> make_helper_starter(uint32_t only_pid) {
+  // Set before the fork: the starter has it, and so have the helpers that it forks.
   only_process = only_pid;
   UniqueFd channel;
   if (start_child(channel, {}, serve_starter) < 0)

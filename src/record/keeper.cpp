@@ -15,6 +15,11 @@
 #include "confine/process_kind.h"
 #include "record/bpf/ring.h"
 
+// Until start() all requests are performed by this process; from then on by a child that was
+// forked with the lists of events and maps, and with rights. Requests name an event or a map
+// by its place in these lists and nothing else, so that whatever a recorder is made to ask for
+// lies within what was kept for it.
+
 namespace gosym {
 
 void Keeper::keep_event(const perf_event_attr& attr) {
@@ -40,12 +45,14 @@ void Keeper::forget_all() {
 
 Result<> Keeper::start(int command) {
   command_ = command;
+  // All other descriptors are closed in the child.
   std::vector<int> kept;
   for (const KeptMap& map : maps_)
     kept.push_back(map.fd);
   for (int fd : {rings_, command})
     if (fd >= 0)
       kept.push_back(fd);
+  // Without a map or a command there is no process, and events are opened by this one.
   if (kept.empty())
     return Ok{};
   if (start_child(channel_, std::move(kept), [this](int channel) { serve(channel); }) < 0)
@@ -122,6 +129,7 @@ Keeper::Reply Keeper::ask(const Request& request, UniqueFd& given) {
   std::lock_guard lock(asking_);
   Reply reply;
   if (!send_message(channel_.get(), request, sizeof(request), -1) ||
+      // The length of the reply varies with its entries; the head always comes.
       (has_reply(request.task) &&
        !receive_message(channel_.get(), reply, offsetof(Reply, entries), given)))
     reply.error = EPIPE;
@@ -146,6 +154,7 @@ Keeper::Reply Keeper::perform(const Request& request, UniqueFd& given) const {
       if (request.index == SIGINT || request.index == SIGTERM)
         syscall(SYS_pidfd_send_signal, command_, request.index, nullptr, 0);
       return reply;
+    // The tasks below are of a map.
     default:
       break;
   }
@@ -200,6 +209,7 @@ void Keeper::list(const KeptMap& map, const Request& request, Reply& reply) {
     Entry& entry = reply.entries[reply.count];
     entry.key = reply.last = key;
     before = reply.last.data();
+    // A key that has gone since is skipped, and its place in the message used for the next.
     if (bpf_map_lookup_elem(map.fd, key.data(), entry.value.data()) == 0)
       reply.count++;
   }
@@ -214,6 +224,7 @@ void Keeper::serve(int channel) const {
     // Requests have no descriptor: one that was sent is closed.
     none = UniqueFd();
     UniqueFd given;
+    // Requests that nobody waits for have no reply, or the channel would fill with them.
     Reply reply = perform(request, given);
     if (has_reply(request.task) &&
         !send_message(channel, reply, offsetof(Reply, entries) + reply.count * sizeof(Entry),

@@ -21,6 +21,8 @@ KernelSymbols::KernelSymbols(std::string_view kallsyms) {
     symbols_.push_back({symbol.address, static_cast<uint32_t>(texts_.size())});
     texts_ += symbol.name;
     if (!symbol.module.empty())
+      // The form of /proc/kallsyms, so that lines can be put together from these texts as they
+      // are.
       texts_.append("\t[").append(symbol.module).append("]");
   }
   told_.resize(symbols_.size());
@@ -34,6 +36,7 @@ void KernelSymbols::want(std::span<const uint64_t> stack) {
   for (uint64_t address : stack) {
     if (symbols_.empty() || !seen_.insert(address).second)
       continue;
+    // An address that is returned to may be the first of the next function: both are wanted.
     want(address);
     if (address > 0)
       want(address - 1);
@@ -47,6 +50,7 @@ void KernelSymbols::want(uint64_t address) {
   auto next = std::ranges::upper_bound(symbols_, address, {}, &Symbol::address);
   if (next == symbols_.begin())
     return;
+  // Several symbols may have one address: they are told together, under the first.
   auto first = std::ranges::lower_bound(symbols_.begin(), next, std::prev(next)->address, {},
                                         &Symbol::address);
   auto index = static_cast<uint32_t>(first - symbols_.begin());

@@ -14,6 +14,11 @@
 #include "confine/channel.h"
 #include "confine/process_kind.h"
 
+// Both processes map one file in memory, the arena. A question is written into it and
+// announced by a byte on the channel; the helper reads the memory of the process into the
+// arena and sends a byte back. A helper that does not answer in time is given up together with
+// its arena, and the process it was asked about is not read again.
+
 namespace gosym {
 
 namespace {
@@ -109,6 +114,7 @@ void MemoryHelper::answer(Arena& arena) {
   pieces.clear();
   std::span<std::byte> room = arena.bytes;
   for (const Arena::Piece& piece : std::span(asked, count)) {
+    // Sizes are cut to the room that is left, whatever was asked for.
     size_t size = std::min<uint64_t>(piece.size, room.size());
     pieces.push_back({piece.address, room.first(size)});
     room = room.subspan(size);
@@ -123,6 +129,7 @@ proc::ReadMemory MemoryHelper::reader_of(uint32_t pid) {
 }
 
 Result<> MemoryHelper::read(uint32_t pid, std::span<proc::MemoryPiece> pieces) {
+  // Pieces that are not reached stay unread.
   for (proc::MemoryPiece& piece : pieces)
     piece.is_read = false;
   while (!pieces.empty()) {
@@ -174,6 +181,7 @@ Result<> MemoryHelper::read_together(uint32_t pid, std::span<proc::MemoryPiece> 
 Result<> MemoryHelper::take_answer(uint32_t pid, std::span<proc::MemoryPiece> pieces) {
   if (arena_->error != 0)
     return proc::memory_error(pid, arena_->error);
+  // The bytes lie in the order of the pieces, read or not.
   uint64_t at = 0;
   for (size_t i = 0; i < pieces.size(); i++) {
     std::span<std::byte> bytes = pieces[i].bytes;

@@ -33,11 +33,13 @@ struct MetricsDone {
 int replace_file(int directory, const std::string& name, std::string_view text) {
   constexpr mode_t kForAll = 0644;
   std::string draft = "." + name + ".tmp";
+  // A draft may be left of a recorder that was killed.
   unlinkat(directory, draft.c_str(), 0);
   UniqueFd file(openat(directory, draft.c_str(),
                        O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kForAll));
   if (!file)
     return errno;
+  // Texts of 16 KiB are written in one call, or the disk is full.
   bool is_done =
       ::write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
       renameat(directory, draft.c_str(), directory, name.c_str()) == 0;
@@ -53,6 +55,7 @@ Result<> MetricsFile::start(const std::string& path) {
   std::filesystem::path whole(path);
   std::string name = whole.filename();
   std::string folder = whole.has_parent_path() ? whole.parent_path().string() : ".";
+  // Opened here, so that a wrong path is told at the start.
   UniqueFd directory(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!directory)
     return system_error(fmt::format("'{}'", printable(folder)), errno);
@@ -63,6 +66,7 @@ Result<> MetricsFile::start(const std::string& path) {
     enter(ProcessKind::kStorer, {.written = {folder}});
     static MetricsAsked asked;
     UniqueFd none;
+    // A message may be shorter than the struct: the text has no fixed size.
     while (receive_message(channel, asked, sizeof(asked.size), none)) {
       none = UniqueFd();
       size_t size = std::min<size_t>(asked.size, kMaxMetrics);

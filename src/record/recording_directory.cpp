@@ -25,6 +25,12 @@
 #include "proc/users.h"
 #include "raw/messages.h"
 
+// Three parts: names of recordings and how long they are kept; the directory itself, which has
+// to be ours alone and has one recorder at a time; and what the recorder makes, names and
+// removes in it. All paths of the third part are relative to a descriptor that was opened
+// once, so that nobody can put another directory in its place. Nothing is removed that is not
+// named as this program names it and owned by its user.
+
 namespace gosym {
 
 namespace {
@@ -54,6 +60,7 @@ int64_t realtime_ns() {
 std::optional<int64_t> parse_utc(std::string_view text) {
   if (text.size() != kTimePattern.size())
     return {};
+  // The pattern has digits where it has 0, and itself elsewhere.
   for (size_t i = 0; i < text.size(); i++) {
     bool is_digit = std::isdigit(static_cast<unsigned char>(text[i])) != 0;
     if (kTimePattern[i] == '0' ? !is_digit : text[i] != kTimePattern[i])
@@ -76,6 +83,7 @@ std::optional<int64_t> parse_utc(std::string_view text) {
 std::optional<uint64_t> parse_age(std::string_view text) {
   constexpr uint64_t kDay = uint64_t{86'400} * 1'000'000'000;
   if (text.ends_with('d')) {
+    // Ten years, which keeps the product within 64 bits.
     auto days = parse_decimal(text.substr(0, text.size() - 1));
     return days && *days <= 3660 ? std::optional(*days * kDay) : std::nullopt;
   }
@@ -99,6 +107,7 @@ Result<> check_directory_of_ours(const std::string& path, const UniqueFd& fd) {
   if (status.st_uid != geteuid())
     return errorf("'{}' belongs to another user ({})", printable(path), status.st_uid)
         .with_hint("name a new directory");
+  // Rights of the owner alone are enough; of the group only for the one group of readers.
   mode_t mode = status.st_mode & kAllRights;
   if ((mode & ~kOfOwner) == 0)
     return Ok{};
@@ -112,6 +121,7 @@ Result<> check_directory_of_ours(const std::string& path, const UniqueFd& fd) {
 void let_group_read(const UniqueFd& fd) {
   constexpr mode_t kKeepsGroup = 02000;
   auto readers = proc::group_named(kReaders);
+  // The set-group-ID bit of a directory gives new files its group.
   if (readers && fchown(fd.get(), static_cast<uid_t>(-1), *readers) == 0)
     fchmod(fd.get(), kOfGroup | kKeepsGroup);
 }
@@ -129,6 +139,7 @@ std::optional<Retention> parse_retention(std::string_view text) {
   Retention keep;
   for (std::string_view part : split(text, ',')) {
     auto age = parse_age(part);
+    // An age comes first, should a text read as either.
     auto size = age ? std::nullopt : parse_size(part);
     uint64_t& limit = age ? keep.age_ns : keep.size;
     uint64_t value = age.value_or(size.value_or(0));
@@ -147,6 +158,7 @@ std::optional<NameOfRecording> parse_recording_name(std::string_view name) {
   // A host's name may have dots, but ends before the time.
   size_t dash = name.rfind('-');
   if (dash == name.npos || dash == 0 || name.starts_with('.'))
+    // Names from number 2 on have it behind the time.
     return {};
   std::string_view time = name.substr(dash + 1);
   if (size_t dot = time.find('.'); dot != time.npos) {
@@ -187,6 +199,7 @@ std::string host_in_file_name() {
   utsname system{};
   uname(&system);
   std::string name = system.nodename;
+  // Characters that end a name or mean something in a shell do not get into it.
   for (char& c : name)
     if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '.' && c != '-')
       c = '_';
@@ -194,6 +207,7 @@ std::string host_in_file_name() {
 }
 
 Result<RecordingDirectory> RecordingDirectory::open(const std::string& path) {
+  // The directory may be there already, and is checked as any other then.
   bool is_new = mkdir(path.c_str(), kOfOwner) == 0;
   if (!is_new && errno != EEXIST)
     return system_error(fmt::format("cannot make '{}'", printable(path)), errno);
@@ -225,6 +239,8 @@ Result<> RecordingDirectory::lock(RecorderKind kind) {
     return system_error(fmt::format("'{}/{}'", printable(path_), kLockName), errno);
   if (!S_ISREG(status.st_mode))
     return errorf("'{}/{}' is not a regular file", printable(path_), kLockName);
+  // A record lock belongs to this process and ends with it, however it ends; it also tells
+  // others the number of the process.
   struct flock wanted = whole_file();
   if (fcntl(lock_.get(), F_SETLK, &wanted) == 0) {
     // For whoever asks it for something.
@@ -234,6 +250,7 @@ Result<> RecordingDirectory::lock(RecorderKind kind) {
         pwrite(lock_.get(), word.data(), word.size(), 0) == static_cast<ssize_t>(word.size());
     return is_told ? Result<>(Ok{})
                    : system_error(fmt::format("'{}/{}'", printable(path_), kLockName), errno);
+    // Only these two mean that somebody else has it.
   }
   if (errno != EAGAIN && errno != EACCES)
     return system_error(fmt::format("cannot lock '{}'", printable(path_)), errno);
@@ -254,6 +271,7 @@ Result<std::optional<RecorderOfDirectory>> recorder_of(const std::string& direct
   struct flock lock = whole_file();
   if (fcntl(file.get(), F_GETLK, &lock) != 0)
     return system_error(fmt::format("'{}'", printable(path)), errno);
+  // Nobody holds a lock that would conflict: no recorder runs.
   if (lock.l_type == F_UNLCK)
     return std::optional<RecorderOfDirectory>();
   std::string word(kFlightWord.size(), '\0');
@@ -290,6 +308,8 @@ bool is_own_file(const struct stat& status) {
 }
 
 // A recording that nobody writes.
+// The lock of a recording is held shared for the look and dropped with the descriptor. One
+// that is being written refuses.
 bool is_recording_at_rest(int directory, const std::string& name) {
   UniqueFd file(
       openat(directory, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
@@ -330,9 +350,12 @@ DirectoryContents::DirectoryContents(int directory, Retention keep, std::string 
 }
 
 DirectoryContents::Draft DirectoryContents::begin_recording(uint64_t seconds_ago) {
+  // A draft of an earlier recording that was not published is of no use any more.
   drop_draft();
   // Who asks may have been taken over: a year is more than there is memory for.
   constexpr uint64_t kYear = 366 * 86'400;
+  // The time is that of the beginning, which for the last minutes of a flight recorder lies
+  // before this.
   auto ago = static_cast<int64_t>(std::min(seconds_ago, kYear));
   name_ = make_recording_name(host_, {.time = std::time(nullptr) - ago, .number = 1});
   draft_ = fmt::format(".{}{}", name_, kDraftEnding);
@@ -343,6 +366,7 @@ DirectoryContents::Draft DirectoryContents::begin_recording(uint64_t seconds_ago
     draft_.clear();
     return {};
   }
+  // Files are known by inode later, whose age is counted from when they were published.
   draft_inode_ = status.st_ino;
   flock(file.get(), LOCK_EX | LOCK_NB);  // some file systems have no locks
   return {std::move(file), name_};
@@ -383,6 +407,8 @@ bool DirectoryContents::find_stored(std::string_view id) const {
   if (fstatat(directory_, path.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0 ||
       !is_own_file(status))
     return false;
+  // A time of change that lies ahead is left alone: it keeps the file for longer, not for
+  // shorter.
   if (mtime_ns(status) < realtime_ns())
     utimensat(directory_, path.c_str(), nullptr, AT_SYMLINK_NOFOLLOW);
   return true;
@@ -398,6 +424,7 @@ UniqueFd DirectoryContents::begin_stored(std::string_view id) {
       return {};
   stored_draft_ =
       fmt::format("{}/.{}{}", folder, stored_.substr(folder.size() + 1), kDraftEnding);
+  // A draft of the same id is one of a recorder that was killed.
   unlinkat(directory_, stored_draft_.c_str(), 0);
   UniqueFd file(openat(directory_, stored_draft_.c_str(),
                        O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kReadByGroup));
@@ -430,6 +457,7 @@ void DirectoryContents::remove_drafts() const {
     std::string_view inner = name;
     if (!is_draft(inner) || !is_own_file(status))
       return;
+    // The name of a recording is within the draft's: ".NAME.tmp".
     inner = inner.substr(1, inner.size() - 1 - kDraftEnding.size());
     if (parse_recording_name(inner))
       unlinkat(directory_, name, 0);
@@ -466,6 +494,7 @@ std::vector<DirectoryContents::Found> DirectoryContents::recordings() {
   });
   std::ranges::sort(
       found, {}, [](const Found& one) { return std::tuple(one.born_ns, one.begin, one.name); });
+  // Entries of files that are gone are forgotten: inodes are used again.
   std::erase_if(births_, [&](const auto& known) {
     return std::ranges::find(found, known.first, &Found::inode) == found.end();
   });
@@ -487,6 +516,7 @@ std::vector<DirectoryContents::Stored> DirectoryContents::stored_files() const {
 }
 
 bool DirectoryContents::remove(const Found& recording) const {
+  // A recording that is being written stays.
   return is_recording_at_rest(directory_, recording.name) &&
          unlinkat(directory_, recording.name.c_str(), 0) == 0;
 }
@@ -497,6 +527,8 @@ uint64_t DirectoryContents::remove_unneeded(const std::vector<Found>& recordings
   constexpr int64_t kOneSecond = 1'000'000'000;
   constexpr int64_t kDay = 86'400 * kOneSecond;
   int64_t now = realtime_ns();
+  // Recordings that are left need files that were used at or after the beginning of the
+  // oldest.
   int64_t oldest = now;
   for (const Found& one : recordings)
     oldest = std::min(oldest, one.begin.time * kOneSecond);
@@ -520,6 +552,7 @@ void DirectoryContents::remove_old() {
     std::erase_if(found, [&](const Found& one) {
       return now - one.born_ns > static_cast<int64_t>(keep_.age_ns) && remove(one);
     });
+  // Files can only have become unneeded where a recording went, or where their size counts.
   uint64_t stored = 0;
   if (found.size() < before || keep_.size != 0)
     stored = remove_unneeded(found);
@@ -536,6 +569,7 @@ void DirectoryContents::remove_old() {
     }
     size -= found[next].size;
     found.erase(found.begin() + static_cast<ptrdiff_t>(next));
+    // Files that only the removed one needed make room as well, and may be enough.
     stored = remove_unneeded(found);
   }
 }
@@ -545,6 +579,7 @@ bool DirectoryContents::make_room(uint64_t size) {
     return false;
   uint64_t freed = 0;
   std::vector<Found> left = recordings();
+  // The last is never removed: a recording that was just made would be gone at once.
   while (left.size() > 1 && freed < size) {
     Found oldest = std::move(left.front());
     left.erase(left.begin());

@@ -21,9 +21,12 @@ struct RemovalDone {
 
 void serve_removal(int channel, const raw::NewFile& file) {
   std::string directory = std::filesystem::path(file.path).parent_path();
+  // Rights are given up to all but the directory of the file, which the process needs to
+  // rename and unlink in.
   enter(ProcessKind::kRemover, {.written = {directory.empty() ? "." : directory}});
   RemovalAsked asked;
   UniqueFd none;
+  // One question in all: without one, as when the recorder has died, nothing is removed.
   if (receive_message(channel, asked, sizeof(asked), none))
     send_message(channel, RemovalDone{raw::withdraw(file)}, sizeof(RemovalDone), -1);
 }
@@ -42,6 +45,7 @@ Result<> Remover::start(const std::string& path, const raw::OutputFile& output) 
 raw::Withdrawn Remover::remove() const {
   RemovalDone done{};
   UniqueFd none;
+  // No answer counts as not removed.
   bool is_told = channel_ &&
                  send_message(channel_.get(), RemovalAsked(), sizeof(RemovalAsked), -1) &&
                  receive_message(channel_.get(), done, sizeof(done), none);

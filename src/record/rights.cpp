@@ -18,6 +18,10 @@
 #include "confine/capabilities.h"
 #include "proc/process.h"
 
+// The first half explains refusals: the kernel says EPERM for a dozen reasons, which are asked
+// for one by one, from the most general to the most special. The second half is about a
+// program file that gives rights to whoever runs it.
+
 namespace gosym {
 
 namespace {
@@ -57,6 +61,7 @@ std::optional<Error> find_obstacle(const proc::Status& status) {
       std::string::npos)
     return Error("the kernel is locked down (confidentiality)")
         .with_hint("boot with lockdown=integrity, or without Secure Boot");
+  // The filter is asked about before paranoid, as it refuses whatever the setting is.
   if (status.seccomp != 0)
     return Error("a seccomp filter forbids bpf and perf_event_open")
         .with_hint("with Docker: --security-opt seccomp=unconfined");
@@ -76,6 +81,7 @@ bool is_first_namespace(const char* path, ino_t first) {
 
 // Capabilities count only for what belongs to the user namespace; BPF belongs to the first.
 Error explain_refusal(const proc::Status& status) {
+  // A container with a user namespace may show all capabilities: they hold in it alone.
   if (!is_first_user_namespace())
     return Error("not in the initial user namespace").with_hint(std::string(how_to_grant()));
   if (auto missing = missing_capabilities(status); !missing.empty())
@@ -118,6 +124,7 @@ Result<> check_kernel() {
 }
 
 Error denied_or_failed(std::string_view what, int cause) {
+  // No descriptors left is told as such, since the hint differs.
   if (cause == EMFILE)
     return system_error(what, cause)
         .with_hint("raise the limit of open files: ulimit -n 65536");
@@ -163,6 +170,7 @@ Error refused_by_verifier(std::string_view log) {
 Error explain_refused_process(uint32_t pid, bool is_kernel_only) {
   auto status = proc::status_of(static_cast<uint32_t>(getpid()));
   auto process = proc::status_of(pid);
+  // Without capabilities only processes of the user's own may be sampled.
   if (process && process->user != geteuid())
     return errorf("process {} belongs to another user, of uid {}", pid, process->user)
         .with_exit_status(kUnsupported);
@@ -206,6 +214,7 @@ uint64_t kept_of(uint64_t owned, uint64_t useful) {
 
 // A program that belongs to another user runs as that one.
 bool become_user() {
+  // Without this flag capabilities are cleared when the user id changes.
   prctl(PR_SET_KEEPCAPS, 1);
   return setresgid(getgid(), getgid(), getgid()) == 0 &&
          setresuid(getuid(), getuid(), getuid()) == 0;
@@ -246,6 +255,7 @@ bool may_look_into(uint32_t pid) {
 
 void forbid_new_privileges() {
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  // The bounding set limits what a program that is executed can get from its file.
   for (int capability = 0; prctl(PR_CAPBSET_READ, capability) >= 0; capability++)
     prctl(PR_CAPBSET_DROP, capability);
 }

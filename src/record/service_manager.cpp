@@ -23,6 +23,7 @@ uint64_t watchdog_interval() {
     return 0;
   auto microseconds = parse_decimal(environment("WATCHDOG_USEC"));
   return microseconds && *microseconds < UINT64_MAX / kNsOfMicrosecond
+             // Half of the time that the manager waits, as sd_watchdog_enabled(3) recommends.
              ? *microseconds * kNsOfMicrosecond / 2
              : 0;
 }
@@ -33,6 +34,7 @@ ServiceManager::ServiceManager() {
   std::string path = environment("NOTIFY_SOCKET");
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
+  // Other families (vsock) are for virtual machines.
   bool is_path = path.starts_with('/') || path.starts_with('@');
   if (!is_path || path.size() >= sizeof(address.sun_path))
     return;

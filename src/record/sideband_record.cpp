@@ -7,6 +7,10 @@
 
 #include "base/reader.h"
 
+// A record is taken apart from both ends: the header in front tells the type, the trailer at
+// the end pid, tid and time, and what lies between is the body. Two functions read a part of a
+// record without the rest, for whoever has to pass over thousands of them.
+
 namespace gosym {
 
 namespace {
@@ -30,6 +34,7 @@ CommEvent read_comm(Reader& in, uint64_t time, uint16_t misc) {
 }
 
 ForkEvent read_fork(Reader& in, uint64_t time) {
+  // Pids come first, then tids: the order differs from that of other records.
   ForkEvent event{.time = time};
   event.pid = in.u32();
   event.parent_pid = in.u32();
@@ -55,6 +60,7 @@ RawMapping read_place(Reader& in, uint64_t time) {
 }
 
 RawMapping read_old_mapping(Reader& in, uint64_t time) {
+  // The older form has no file: perf itself writes it, for the kernel.
   RawMapping mapping = read_place(in, time);
   mapping.path = in.cstring();
   return mapping;
@@ -138,6 +144,7 @@ size_t trailer_of_kernel_code(Bytes record, size_t size) {
 
 std::optional<Bytes> first_record(Bytes data) {
   auto size = load<uint16_t>(data, offsetof(perf_event_header, size));
+  // A size of 0 would never lead on.
   if (!size || *size < kHeaderSize)
     return std::nullopt;
   return slice(data, 0, *size);
@@ -146,6 +153,7 @@ std::optional<Bytes> first_record(Bytes data) {
 std::optional<MappingOwner> owner_of_mapping(Bytes data) {
   auto type = load<uint32_t>(data, offsetof(perf_event_header, type));
   auto pid = load<uint32_t>(data, kHeaderSize);
+  // MMAP2 begins with the pid, and the time is the trailer's second word.
   if (!type || *type != PERF_RECORD_MMAP2 || !pid || data.size() < kHeaderSize + kTrailerSize)
     return std::nullopt;
   return MappingOwner{*pid, load<uint64_t>(data, data.size() - kTrailerSize + 8).value()};

@@ -12,6 +12,11 @@
 #include "confine/child.h"
 #include "confine/process_kind.h"
 
+// The recorder and this process exchange structs of fixed size over a socket, one request and
+// one reply at a time; files that are opened come with the reply. Names are made here from a
+// build id or a time, never taken from a request, so that a recorder that was taken over can
+// fill the directory but neither read nor replace what lies elsewhere.
+
 namespace gosym {
 
 namespace {
@@ -45,6 +50,7 @@ Result<> Storer::start(const RecordingDirectory& directory, Retention keep) {
 }
 
 void Storer::serve(int channel, int directory, Retention keep, const std::string& host) {
+  // New files are for the owner, and for the group to read, whatever umask the user has.
   constexpr mode_t kNotForOthers = 027;
   umask(kNotForOthers);
   DirectoryContents contents(directory, keep, host);
@@ -56,6 +62,7 @@ void Storer::serve(int channel, int directory, Retention keep, const std::string
     UniqueFd given = perform(request, contents, reply);
     if (!send_message(channel, reply, sizeof(reply), given.get()))
       return;
+    // Replied first: to remove gigabytes takes a while.
     // The recorder need not wait for it.
     if (request.task == Task::kPublish && reply.is_done != 0)
       contents.remove_old();
@@ -65,8 +72,10 @@ void Storer::serve(int channel, int directory, Retention keep, const std::string
 // Whoever asks may have been taken over.
 UniqueFd Storer::perform(const Request& request, DirectoryContents& contents, Reply& reply) {
   std::string_view id(request.id, std::min<size_t>(request.id_size, kMaxId));
+  // The first byte of an id names a folder, the rest the file in it.
   bool has_id = id.size() >= 2;
   UniqueFd given;
+  // Requests that make no sense are answered with this.
   errno = EINVAL;
   switch (request.task) {
     case Task::kBegin:
@@ -102,6 +111,7 @@ UniqueFd Storer::perform(const Request& request, DirectoryContents& contents, Re
     default:
       break;
   }
+  // Tasks without an outcome, such as kDrop, report an error that nobody looks at.
   reply.error = reply.is_done != 0 ? 0 : errno;
   return given;
 }
@@ -110,6 +120,7 @@ UniqueFd Storer::ask(Request& request, Reply& reply) {
   UniqueFd given;
   if (!send_message(channel_.get(), request, sizeof(request), -1) ||
       !receive_message(channel_.get(), reply, sizeof(reply), given)) {
+    // A process that has died answers like one that fails.
     reply = {};
     reply.error = EPIPE;
     given = UniqueFd();

@@ -13,6 +13,12 @@
 #include "proc/cpu_time.h"
 #include "record/target.h"
 
+// A trigger of time is a ratio of two sums that only grow: of used to all ticks, of
+// microseconds waited to those passed, of a cgroup's CPU time to time. Each look takes both
+// sums and divides what was added since the look before. It has happened when the ratio is
+// above the limit and was not at that look, so that a machine that stays busy makes one
+// recording and not one a second.
+
 namespace gosym {
 
 namespace {
@@ -28,6 +34,7 @@ std::optional<double> parse_limit(std::string_view text, bool is_percent) {
   double number = 0;
   auto [end, problem] =
       std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
+  // "inf" and "nan", which from_chars reads as well, are refused by the range.
   bool is_number =
       problem == std::errc() && end == text.data() + text.size() && number >= 0 && number < 1e6;
   return is_number ? std::optional(is_percent ? number / 100 : number) : std::nullopt;
@@ -55,6 +62,8 @@ std::optional<uint64_t> parse_pressure(std::string_view text, bool is_full) {
 std::optional<CpuTicks> parse_cpu_ticks(std::string_view stat) {
   constexpr size_t kIdle = 3;
   constexpr size_t kWaiting = 4;
+  // user, nice, system, idle, iowait, irq, softirq, steal; guest time is part of user's and
+  // nice's.
   constexpr size_t kAll = 8;  // what comes behind is counted in these
   std::string_view line = take_line(stat);
   if (!line.starts_with("cpu "))
@@ -63,6 +72,7 @@ std::optional<CpuTicks> parse_cpu_ticks(std::string_view stat) {
   size_t index = 0;
   for (std::string_view word : split(line.substr(4), ' ')) {
     if (word.empty())
+      // Two spaces follow "cpu".
       continue;
     auto number = parse_decimal(word);
     if (!number)
@@ -87,6 +97,7 @@ std::optional<Trigger> Trigger::parse(std::string_view text) {
     trigger.path_ = text.substr(kFileWord.size());
     return trigger.path_.empty() ? std::nullopt : std::optional(std::move(trigger));
   }
+  // The sign is looked for from behind, since the path of a cgroup may have one.
   size_t sign = text.rfind('>');
   if (sign == text.npos)
     return {};
@@ -130,6 +141,8 @@ Result<Trigger> Trigger::open(std::string_view text) {
       return std::move(directory).error();
     trigger->path_ = *std::move(directory);
   }
+  // PSI is asked for once beforehand: a kernel may be built without it, or have it switched
+  // off.
   if (trigger->kind_ == Kind::kPressure && !trigger->look(0))
     return errorf("'{}': this kernel does not tell of pressure", printable(text))
         .with_hint("PSI takes Linux 4.20, and the parameter psi=1 where it is off at first")
@@ -157,9 +170,11 @@ std::optional<Trigger::Sums> Trigger::look(uint64_t now) const {
 // A cgroup that has gone, and one that came anew, tells nothing of the time between.
 bool Trigger::is_so(uint64_t now) {
   if (kind_ == Kind::kFile)
+    // A file either is there or is not: no ratio, and true from the first look on.
     return file_exists(path_);
   auto sums = look(now);
   auto before = std::exchange(before_, sums);
+  // The first look has nothing to compare with.
   if (!sums || !before || sums->part < before->part || sums->whole <= before->whole)
     return false;
   last_ = static_cast<double>(sums->part - before->part) /

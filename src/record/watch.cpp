@@ -37,11 +37,14 @@ constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
 std::atomic<int> signal_pipe = -1;
 std::atomic<int> interrupts_left = 0;  // that are waited for
 
+// Each signal that asks for the end takes one of those that are waited for. One more ends the
+// program at once, without the last part of the recording.
 void on_signal(int number, siginfo_t* info, void* /*context*/) {
   bool is_to_end = number == SIGINT || number == SIGTERM;
   if (is_to_end && interrupts_left.fetch_sub(1) <= 0)
     _exit(kInterrupted);
   int saved = errno;
+  // A full pipe loses the signal: thousands wait in it by then.
   Signal signal = {number, info->si_code};
   [[maybe_unused]] ssize_t written = write(signal_pipe, &signal, sizeof(signal));
   errno = saved;
@@ -59,6 +62,7 @@ Result<UniqueFd> catch_signals() {
   signal_pipe = ends[1];  // open until the program ends
   struct sigaction action {};
   action.sa_sigaction = on_signal;
+  // SA_RESTART: calls that are not waits need not know of signals.
   action.sa_flags = SA_SIGINFO | SA_RESTART;
   // nohup(1) ignores SIGHUP for its command, and it stays ignored.
   for (int signal : kSignals)
@@ -105,6 +109,8 @@ Result<Watch> Watch::open(UniqueFd parent, std::vector<UniqueFd> targets,
   watch.targets_ = std::move(targets);
   watch.command_ = command;
   watch.parent_ = std::move(parent);
+  // With a command the first SIGINT is the command's, and the second asks for the end: see
+  // take_signal().
   interrupts_left = command ? 2 : 1;
   auto signals = catch_signals();
   if (!signals)
@@ -115,6 +121,7 @@ Result<Watch> Watch::open(UniqueFd parent, std::vector<UniqueFd> targets,
 
 std::optional<Stop> Watch::wait(const Recorder& recorder) {
   uint64_t now = monotonic_ns();
+  // Rounded up to milliseconds, or the last one would be spent without a pause.
   uint64_t left_ms = deadline_ > now ? (deadline_ - now + 999'999) / 1'000'000 : 0;
   uint64_t most_ms = recorder.is_overrun() ? kMaxWaitOverrunMs : kMaxWaitMs;
   poll_once(recorder.poll_fd(), static_cast<int>(std::min(left_ms, most_ms)));
@@ -134,6 +141,7 @@ std::optional<Stop> Watch::reached_limit(const Recorder& recorder) const {
 }
 
 Stop Watch::wait_for_command() {
+  // Targets do not matter any more, and neither do limits.
   stop_.reset();
   targets_.clear();
   while (!stop_)

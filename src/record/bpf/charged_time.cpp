@@ -16,6 +16,7 @@ namespace gosym {
 namespace {
 
 std::optional<uint64_t> busy_time(const std::vector<uint32_t>& cpus) {
+  // All time that went by on these CPUs, less that in which they were idle.
   auto idle = proc::idle_time(cpus);
   return idle ? std::optional(monotonic_ns() * cpus.size() - *idle) : std::nullopt;
 }
@@ -33,6 +34,8 @@ std::optional<uint64_t> time_of_cgroups(const std::vector<std::string>& director
 
 // Threads that end while this is read are in one of the three, or rarely in two.
 uint64_t time_of_threads(const sampler_bpf& bpf, Keeper& keeper) {
+  // Three sources: threads by themselves, those of processes, and those on their way to the
+  // end, whose time the BPF program has noted. A thread of two of them counts once.
   std::set<uint32_t> tids;
   for (const auto& [tid, present] : keeper.entries<uint32_t, uint8_t>(bpf.maps.target_tids))
     tids.insert(tid);
@@ -55,6 +58,8 @@ std::optional<uint64_t> charged_time(const Scope& scope, const std::vector<uint3
   bool has_threads = !scope.pids.empty() || !scope.tids.empty();
   if (scope.is_system_wide)
     return busy_time(cpus);
+  // No account of the kernel is of some CPUs only, and processes may be in cgroups that are
+  // named as well.
   if (!scope.cpus.empty() || has_threads == !scope.cgroups.empty())
     return std::nullopt;
   return has_threads ? std::optional(time_of_threads(bpf, keeper))

@@ -13,6 +13,7 @@ uint32_t slow_timer_count(uint64_t file_limit, size_t cpu_count, size_t clock_co
   constexpr uint32_t kFewest = 4;
   uint64_t allowed = file_limit / 4;
   for (uint32_t count = kMaxSlowTimers; count >= kFewest; count /= 2)
+    // One file for each timer, and one for the first timer of each clock.
     if ((count + 1) * cpu_count * clock_count <= allowed)
       return count;
   return 0;
@@ -30,6 +31,7 @@ std::vector<uint64_t> slow_timer_periods(uint64_t tick, uint32_t count, double s
   double sum = std::accumulate(rates.begin(), rates.end(), 0.0);
   std::vector<uint64_t> periods;
   for (uint32_t i = 0; i < count; i++) {
+    // Rates are spread around 1 and scaled so that all timers together tick once a tick.
     auto period = static_cast<uint64_t>(static_cast<double>(tick) * sum / rates[i]);
     // The low bits are the number of the timer, which the BPF program reads from the period.
     periods.push_back(period / kMaxSlowTimers * kMaxSlowTimers + i);

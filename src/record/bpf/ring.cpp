@@ -34,9 +34,11 @@ UniqueFd create_ring(uint32_t size) {
 
 std::optional<BpfRing> BpfRing::map(UniqueFd ring, uint32_t size) {
   size_t page = size_of_page();
+  // The kernel lets the position of the reader be written, and all else only be read.
   MappedPart read(ring.get(), page, PROT_READ | PROT_WRITE);
   if (!read)
     return std::nullopt;
+  // The records are mapped twice in a row, so that one that runs over the end is in one piece.
   MappedPart written(ring.get(), page + 2 * size_t{size}, PROT_READ, page);
   if (!written)
     return std::nullopt;
@@ -61,6 +63,7 @@ void BpfRing::consume(const std::function<void(Bytes)>& take) {
       return;
     if (!is_discarded)
       take({record + BPF_RINGBUF_HDR_SZ, length});
+    // Records begin at multiples of 8 bytes.
     at += (BPF_RINGBUF_HDR_SZ + uint64_t{length} + 7) / 8 * 8;
     // Given back record by record, so that the room is free again at once.
     position(read_).store(at, std::memory_order_release);

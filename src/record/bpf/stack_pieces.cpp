@@ -39,6 +39,8 @@ uint64_t frame_offset(uint64_t frame, const StackTop& top) {
 }
 
 uint32_t index_of(uint32_t number, uint32_t missing) {
+  // A walk numbers all frames. So many of them are missing behind the inner ones, and the
+  // frames beyond have moved up to those.
   if (missing == 0 || number <= GOSYM_INNER_FRAMES)
     return number;
   return std::max<uint32_t>(number - std::min(number, missing), GOSYM_INNER_FRAMES);
@@ -50,8 +52,10 @@ std::vector<StackSwitch> switches_of(std::span<const gosym_piece> pieces,
   for (const gosym_piece& piece : pieces) {
     uint64_t start = index_of(piece.start, sample.missing);
     uint64_t before = switches.empty() ? 0 : switches.back().start;
+    // A switch at the frame of the one before, or behind what was kept, tells nothing.
     if (start <= before || start >= sample.user_depth)
       continue;
+    // A stack whose words were not taken is told without a place.
     if (piece.offset >= kMaxWordOffset) {
       switches.push_back({.start = start});
       continue;

@@ -15,6 +15,10 @@
 #include "record/files/file_helper.h"
 #include "record/files/image_catalog.h"
 
+// Archive decides which files are kept; ImagePieces reads one of them, a piece at a time
+// between samples; ArchiveShares bounds what each user's files may take. Files are held open
+// from when they are first seen, since those worth keeping are those that vanish.
+
 namespace gosym {
 
 namespace {
@@ -54,6 +58,7 @@ void Archive::close_one() {
   auto found = std::ranges::find_if(held_, is_spare);
   // All are about to vanish: one has to go.
   if (found == held_.end())
+    // One is open, since the count is above the limit.
     found = std::ranges::find_if(held_, is_open);
   found->second.file = UniqueFd();
   open_count_--;
@@ -65,6 +70,7 @@ void Archive::map(Images& images, ImageId image) const {
 }
 
 void Archive::want(Images& images) {
+  // merge() leaves behind what was there already.
   wanted_.merge(images);
   images.clear();
 }
@@ -86,6 +92,7 @@ void Archive::choose() {
     if (!wanted_.contains(held->first) || !is_due(held->second))
       continue;
     Held& file = held->second;
+    // From here on the file belongs to `chosen_`, and does not count as held.
     open_count_ -= file.file ? 1 : 0;
     UniqueFd found = file.file ? std::move(file.file) : find_again(file);
     chosen_.push_back({held->first, std::move(found), std::move(file.path)});
@@ -181,6 +188,7 @@ ArchiveShares::ArchiveShares(std::string_view subordinates, FindUser find_user) 
 }
 
 uid_t ArchiveShares::account_of(uid_t user) const {
+  // Differences of unsigned numbers: a user before the range is beyond its end.
   auto is_of = [user](const Subordinates& range) { return user - range.begin < range.count; };
   auto found = std::ranges::find_if(subordinates_, is_of);
   return found == subordinates_.end() ? user : found->user;
@@ -188,6 +196,7 @@ uid_t ArchiveShares::account_of(uid_t user) const {
 
 Result<> ArchiveShares::take(uid_t user, uint64_t size) {
   uid_t account = account_of(user);
+  // Files of root and our own fill no disk on purpose.
   bool is_stranger = account != 0 && account != getuid();
   uint64_t& of_account = sizes_[account];
   // Compared by subtraction, as a size from a file may be any number.
@@ -208,6 +217,7 @@ namespace {
 constexpr uint64_t kMaxArchived = 128 << 20;
 
 Result<> read_all_at(int file, uint64_t offset, std::string& bytes) {
+  // read_at() sets errno to 0 where the file simply ends.
   size_t count = read_at(file, offset, std::as_writable_bytes(std::span(bytes)));
   if (count == bytes.size())
     return Ok{};
@@ -219,6 +229,7 @@ Result<> read_all_at(int file, uint64_t offset, std::string& bytes) {
 }  // namespace
 
 Result<ImagePieces> ImagePieces::open(ImageId image, UniqueFd file, ArchivedData data) {
+  // Only headers and tables are read here; code follows piece by piece.
   auto copy = SparseCopy::open(file.get());
   if (!copy)
     return std::move(copy).error();
@@ -243,6 +254,7 @@ std::optional<Result<ImagePiece>> ImagePieces::next() {
   ImagePiece piece = {.image = image_,
                       .offset = extent.offset + taken_,
                       .bytes = {},
+                      // The size of all pieces, and what is missing, are told with the first.
                       .total = is_first ? parts_.size : 0,
                       .problem = is_first ? parts_.problem : ""};
   piece.bytes.resize(std::min<uint64_t>(extent.size - taken_, raw::kUsualPieceSize));
@@ -263,6 +275,7 @@ std::optional<Result<ImagePiece>> ImagePieces::next() {
 void ImagePieces::hide_sections(ImagePiece& piece) const {
   constexpr uint64_t kWidth = sizeof(Elf64_Word);
   uint64_t end = piece.offset + piece.bytes.size();
+  // The first type that ends behind the beginning of the piece.
   auto place = std::ranges::upper_bound(parts_.hidden_types, piece.offset, {},
                                         [](uint64_t first) { return first + kWidth; });
   for (; place != parts_.hidden_types.end() && *place < end; ++place)

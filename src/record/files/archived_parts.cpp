@@ -6,6 +6,11 @@
 #include "base/text.h"
 #include "go/module.h"
 
+// Parts are extents of the file: what is loaded, and sections that name code. They are
+// collected from headers that may claim anything, put in order and cut to the file by
+// merged(), and less what is to be left out by without(). Sections that are not kept become
+// empty ones, so that a reader of the copy does not take zeros for their contents.
+
 namespace gosym {
 
 namespace {
@@ -53,11 +58,13 @@ std::vector<elf::FileExtent> without(const std::vector<elf::FileExtent>& extents
   auto next = left_out.begin();
   for (const elf::FileExtent& extent : extents) {
     uint64_t begin = extent.offset;
+    // Both lists are in order, so that each is passed through once.
     while (next != left_out.end() && end_of(*next) <= begin)
       ++next;
     for (auto gap = next; gap != left_out.end() && gap->offset < end_of(extent); ++gap) {
       if (gap->offset > begin)
         result.push_back({begin, gap->offset - begin});
+      // A gap may reach beyond the extent: the next one begins with it again.
       begin = end_of(*gap);
     }
     if (begin < end_of(extent))
@@ -109,6 +116,7 @@ std::vector<elf::FileExtent> extents_of(const elf::Image& image, bool has_debug_
     if (segment.type == PT_LOAD || segment.type == PT_NOTE)
       extents.push_back({segment.offset, segment.file_size});
   for (const elf::Section& section : image.sections)
+    // Loaded sections lie in segments, which are there already.
     if (section.type != SHT_NOBITS &&
         (is_kept(section) || (has_debug_info && is_debug_info(section))))
       extents.push_back({section.offset, section.size});
@@ -152,6 +160,7 @@ Result<ArchivedParts> archived_parts(const elf::Image& image, uint64_t limit,
   bool has_debug_info = !is_all_go && std::ranges::any_of(image.sections, is_debug_info);
   parts.extents = without(extents_of(image, has_debug_info), left_out);
   if (total(parts.extents) > limit) {
+    // The second try leaves debugging information out; the rest is needed for names.
     parts.extents = without(extents_of(image, false), left_out);
     parts.problem = fmt::format("its debugging information: with it, it has more than {}",
                                 human_size(limit));
@@ -181,6 +190,7 @@ Result<std::vector<elf::FileExtent>> data_parts(const elf::Image& image,
       for (uint64_t place : find_records(section, image, *table, file))
         records.push_back({place, record_size});
   }
+  // The records are taken out of the data, and so stay in the file.
   return without(merged(std::move(data), size), merged(std::move(records), size));
 }
 

@@ -11,6 +11,11 @@
 #include "record/files/image_catalog.h"
 #include "record/system_state.h"
 
+// A copy is code in memory between two mappings of one file. Each neighbour tells where the
+// file would lie (the bias), up to a choice of its segments; with each bias each segment of
+// code tells what part of the memory it would be, and a comparison at 32 places tells if it
+// is.
+
 namespace gosym {
 
 namespace {
@@ -44,6 +49,7 @@ void add_biases(std::span<const LoadSegment> segments, const RawMapping& mapping
     uint64_t begin = segment.file_offset & ~(kPage - 1);
     if (biases.size() < kMaxBiases && mapping.file_offset >= begin &&
         mapping.file_offset - begin < segment.file_size + kPage)
+      // Address of a segment in memory less that in the file.
       biases.insert(mapping.start - mapping.file_offset + segment.file_offset -
                     segment.address);
   }
@@ -79,6 +85,7 @@ bool has_same_code(const RawMapping& part, int file, const proc::ReadMemory& rea
   std::vector<proc::MemoryPiece> pieces;
   for (size_t i = 0; i < kCompared; i++) {
     uint64_t at = (part.length - kComparedSize) / (kCompared - 1) * i;
+    // A file that is shorter than its headers say has no such code.
     if (read_at(file, part.file_offset + at, of_file[i]) != kComparedSize)
       return false;
     pieces.push_back({part.start + at, of_memory[i]});
@@ -131,6 +138,7 @@ std::vector<PlaceOfCopy> places_of_copies(std::span<const proc::MapsEntry> entri
     if (!is_code_without_file(*entry) || places.size() == kMaxPlacesOfCopies)
       continue;
     // A copy lies in the place of code, between two mappings of the same file.
+    // Other memory without a file may lie in between.
     auto before = std::find_if(std::make_reverse_iterator(entry), entries.rend(), is_of_file);
     auto after = std::find_if(entry, entries.end(), is_of_file);
     bool is_between = before != entries.rend() && after != entries.end() &&

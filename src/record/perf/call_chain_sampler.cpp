@@ -20,19 +20,25 @@
 #include "record/perf/perf_ring.h"
 #include "record/rights.h"
 
+// Events are opened for each thread, on each CPU, at the start; later threads inherit them.
+// All events of a CPU write to one ring, which drain_events() reads: samples are kept with the
+// CPU and the event until drain_samples() asks for them. Losses and ticks are counted for each
+// event and CPU. The last part takes a sample's record apart.
+
 namespace gosym {
 
 namespace {
 
-// A ring on each CPU, of memory that a user without CAP_IPC_LOCK may lock: 512 KiB for each CPU
-// (kernel.perf_event_mlock_kb is 516, the control page included), and what he may lock anyway.
-// The least holds 31 samples of 16 KiB of stack.
+// A ring on each CPU, of memory that a user without CAP_IPC_LOCK may lock: 512 KiB for each
+// CPU (kernel.perf_event_mlock_kb is 516, the control page included), and what he may lock
+// anyway. The least holds 31 samples of 16 KiB of stack.
 size_t ring_size(size_t cpu_count) {
   constexpr uint64_t kLeast = 512 << 10;
   constexpr uint64_t kMost = 4 << 20;
   rlimit limit{};
   getrlimit(RLIMIT_MEMLOCK, &limit);
   uint64_t share = std::min<uint64_t>(limit.rlim_cur, kMost * cpu_count) / cpu_count;
+  // A power of two, as the kernel wants it.
   return std::min(std::bit_floor(kLeast + share), kMost);
 }
 
@@ -140,6 +146,7 @@ Result<> CallChainSampler::open_process(uint32_t pid) {
   while (has_new) {
     has_new = false;
     std::vector<uint32_t> tids = proc::thread_ids(pid);
+    // Records of threads that have begun meanwhile tell who has inherited.
     read_rings();
     for (uint32_t tid : tids) {
       if (std::ranges::find(known, tid) != known.end() || has_inherited(tid))
@@ -154,6 +161,7 @@ Result<> CallChainSampler::open_process(uint32_t pid) {
 }
 
 bool CallChainSampler::has_inherited(uint32_t tid) const {
+  // A thread whose beginning is in the ring was made by one that had the events already.
   return std::ranges::any_of(records_, [tid](const SidebandRecord& record) {
     auto* fork = std::get_if<ForkEvent>(&record);
     return fork && fork->tid == tid;
@@ -165,6 +173,7 @@ Result<> CallChainSampler::open_thread(uint32_t pid, uint32_t tid) {
     auto is_there = open_events(pid, tid, cpu);
     if (!is_there)
       return std::move(is_there).error();
+    // The thread is gone: it has no events on the other CPUs either.
     if (!*is_there)
       return Ok{};
   }
@@ -187,6 +196,7 @@ Result<bool> CallChainSampler::open_events(uint32_t pid, uint32_t tid, Cpu& cpu)
 
 // Fewer rights and simpler machines give less; false if there is nothing left to go without.
 bool CallChainSampler::ask_for_less(int cause) {
+  // Only where nobody asked for events: a chosen one is not replaced.
   if (is_missing_event(cause) && options_.events.empty() &&
       events_.front().name != cpu_clock().name) {
     events_.front() = cpu_clock();
@@ -212,6 +222,7 @@ Result<UniqueFd> CallChainSampler::open_event(uint32_t pid, uint32_t tid, uint32
   UniqueFd event = open();
   while (!event && ask_for_less(errno))
     event = open();
+  // ESRCH: the thread has ended meanwhile, which is no error.
   if (event || errno == ESRCH)
     return event;
   if (is_denied(errno))
@@ -229,6 +240,7 @@ Result<> CallChainSampler::join_ring(UniqueFd event, uint32_t index, Cpu& cpu) {
   if (cpu.ring) {
     if (ioctl(event.get(), PERF_EVENT_IOC_SET_OUTPUT, cpu.ring->fd()) != 0)
       return system_error("cannot share the ring of a perf event", errno);
+    // The first event of a CPU owns the ring; the others only have to stay open.
     cpu.fds.push_back(std::move(event));
     return Ok{};
   }
@@ -252,6 +264,7 @@ Result<> CallChainSampler::start() {
   for (auto& [number, cpu] : cpus_) {
     cpu.has_begun = false;
     for (Counter& counter : cpu.counters) {
+      // Counts begin at 0 here; the kernel's own go on, and are subtracted at the end.
       counter.counts = {.cpu = number, .event = counter.counts.event};
       counter.counted_at_start = counted_by(counter.fds);
     }
@@ -262,6 +275,7 @@ Result<> CallChainSampler::start() {
 void CallChainSampler::stop() {
   for (auto& [number, cpu] : cpus_) {
     for (Counter& counter : cpu.counters) {
+      // The event has to stand still to be read for the last time.
       for (int event : counter.fds)
         ioctl(event, PERF_EVENT_IOC_DISABLE, 0);
       counter.counted_ns = counted_by(counter.fds) - counter.counted_at_start;
@@ -284,6 +298,7 @@ void CallChainSampler::read_ring(Cpu& cpu) {
   cpu.ring->read();
   while (auto record = cpu.ring->next()) {
     take(*record, cpu);
+    // A loss that the first record tells of is of the time before start().
     cpu.has_begun = true;
   }
   if (!cpu.ring->is_at_end())  // not a record: nothing behind it can be found either
@@ -300,8 +315,8 @@ void CallChainSampler::take(Bytes data, Cpu& cpu) {
   if (!record)
     cpu.counts().lost_events++;
   else if (auto* lost = std::get_if<LostRecords>(&*record))
-    // The kernel's count is of samples and other records together, and of all events; there are
-    // far more samples.
+    // The kernel's count is of samples and other records together, and of all events; there
+    // are far more samples.
     cpu.counts().lost_samples += cpu.has_begun ? lost->count : 0;
   else if (auto* throttle = std::get_if<ThrottleRecord>(&*record))
     note(*throttle, cpu);
@@ -310,6 +325,7 @@ void CallChainSampler::take(Bytes data, Cpu& cpu) {
 }
 
 void CallChainSampler::take_sample(Bytes data, Cpu& cpu) {
+  // A number that is not known is damage, as only events of ours share the ring.
   auto event = event_of_id_.find(event_id_of(data).value_or(0));
   if (event == event_of_id_.end()) {
     cpu.counts().lost_samples++;
@@ -355,6 +371,8 @@ RecordedSample CallChainSampler::recorded(const Sample& sample) const {
   const CallChain& chain = sample.chain;
   // The limit of the kernel is that of both stacks together.
   bool is_full = chain.kernel_stack.size() + chain.user_stack.size() >= max_frames_;
+  // From the stack pointer, like all places of a stack; a register used for other things is
+  // none.
   uint64_t offset = chain.frame_pointer - chain.stack_pointer;
   bool has_frame = !chain.user_stack.empty() && offset <= kMaxFrameDistance && offset % 8 == 0;
   bool has_weight = is_weighted(to_recorded(events_[sample.event], options_));
@@ -384,13 +402,14 @@ uint64_t CallChainSampler::lost_events() const {
 CallChainSampler::Counters CallChainSampler::counters() const {
   Counters counters;
   auto is_clock = [this](const EventType& event) { return tick_of(event, options_) != 0; };
-  // The first clock stands for the CPU time that was charged; a second one has counted the same
-  // time.
+  // The first clock stands for the CPU time that was charged; a second one has counted the
+  // same time.
   auto clock = std::ranges::find_if(events_, is_clock) - events_.begin();
   for (const auto& [number, cpu] : cpus_)
     for (const Counter& counter : cpu.counters) {
       CpuCounts counts = counter.counts;
       counts.skipped = skipped_of(counter);
+      // A lost sample of a clock stands for a tick.
       counts.lost_ns = counts.lost_samples * tick_of(events_[counts.event], options_);
       counters.cpus.push_back(counts);
       if (counts.event == clock)
@@ -411,7 +430,8 @@ uint64_t CallChainSampler::skipped_of(const Counter& counter) const {
 
 namespace {
 
-// On arm64 Linux wants frame pointers to be multiples of 16 before 6.0, which those of Go are not.
+// On arm64 Linux wants frame pointers to be multiples of 16 before 6.0, which those of Go are
+// not.
 bool lacks_go_callers() {
 #if defined(__aarch64__)
   utsname system{};
@@ -441,6 +461,7 @@ void read_chain(Reader& in, CallChain& sample) {
   uint64_t part = 0;
   for (uint64_t left = in.u64(); left > 0 && in.ok(); left--) {
     uint64_t address = in.u64();
+    // Markers tell what the addresses that follow are of. Those of guests are passed over.
     if (address >= kFirstMarker)
       part = address;
     else if (part == static_cast<uint64_t>(PERF_CONTEXT_KERNEL))
@@ -480,8 +501,8 @@ void read_registers(Reader& in, CallChain& sample) {
 #endif
 }
 
-// Bytes from the place that offsets count from to the stack pointer: on arm64 frames of Go begin
-// below that, of which the kernel takes nothing.
+// Bytes from the place that offsets count from to the stack pointer: on arm64 frames of Go
+// begin below that, of which the kernel takes nothing.
 #if defined(__x86_64__)
 constexpr uint64_t kBelowStack = 0;
 #else
@@ -492,6 +513,7 @@ void read_stack(Reader& in, CallChain& sample) {
   uint64_t abi = in.u64();
   if (abi != PERF_SAMPLE_REGS_ABI_NONE)
     read_registers(in, sample);
+  // Words begin at multiples of 8 below the stack pointer.
   sample.misaligned = kBelowStack + sample.stack_pointer % 8;
   sample.stack_pointer -= sample.misaligned;
   uint64_t size = in.u64();
@@ -500,6 +522,7 @@ void read_stack(Reader& in, CallChain& sample) {
   Bytes stack = in.bytes(size);
   // The kernel reserves all the room and tells behind it how much it could copy.
   uint64_t taken = std::min(in.u64(), size);
+  // No stack of a 32-bit process is kept: its words are of another size.
   if (in.ok() && abi == PERF_SAMPLE_REGS_ABI_64)
     sample.top = words_of(stack.first(taken), sample.misaligned);
 }

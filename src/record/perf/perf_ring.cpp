@@ -47,6 +47,7 @@ Bytes unwrap(Bytes ring, uint64_t from, uint64_t to, std::vector<std::byte>& cop
 
 Result<std::unique_ptr<PerfRing>> PerfRing::map(UniqueFd event, size_t size) {
   void* pages = map_pages(event, size);
+  // EPERM means that the memory may not be locked; halves are tried down to the least.
   while (pages == MAP_FAILED && errno == EPERM && size > kMinSize)
     pages = map_pages(event, size /= 2);
   if (pages == MAP_FAILED)
@@ -66,6 +67,7 @@ Bytes PerfRing::ring() const {
 void PerfRing::read() {
   // The kernel stores data_head after the data; it waits for data_tail before it overwrites.
   head_ = std::atomic_ref<__u64>(control().data_head).load(std::memory_order_acquire);
+  // A distance beyond the size of the ring is cut to it, so that no look leaves the ring.
   next_ = head_ - std::min<uint64_t>(head_ - control().data_tail, size_);
 }
 
@@ -76,6 +78,7 @@ std::optional<Bytes> PerfRing::next() {
   uint64_t unread = head_ - next_;
   auto record = first_record(ring().subspan(start, std::min(unread, size_ - start)));
   if (!record)
+    // Only a record over the end of the ring is copied, with no more than it can have.
     record = first_record(unwrap(ring(), next_, next_ + std::min(unread, kMaxRecord), copy_));
   if (record)
     next_ += record->size();
@@ -95,12 +98,14 @@ Result<std::vector<EventType>> choose_events(const SamplerOptions& options) {
   if (events.empty())
     events.emplace_back();
   for (EventType& event : events) {
+    // Other sources are no perf events, and are opened by who samples them.
     if (event.source != EventSource::kPerf)
       continue;
     bool is_default = event.name.empty();
     if (is_default)
       event = cycles();
     // An event is tried by opening it: no list tells what a virtual machine passes on.
+    // One CPU stands for all.
     if (open_perf_event(sampling_event(event, options), proc::online_cpus().front()))
       continue;
     if (!is_missing_event(errno))
@@ -127,6 +132,7 @@ perf_event_attr timed_event(const EventType& event) {
 
 void tell_of_processes(perf_event_attr& attr) {
   attr.mmap = 1;
+  // The second flag adds the file's device and inode to the records of the first.
   attr.mmap2 = 1;
   attr.comm = 1;
   attr.comm_exec = 1;
@@ -174,6 +180,7 @@ RecordedEvent to_recorded(const EventType& event, const SamplerOptions& options)
     return {event.name, 0, event.period, std::string(kNanoseconds)};
   if (event.source == EventSource::kGoroutines)
     return {event.name, event.frequency, 0, std::string(kNanoseconds)};
+  // An event's own rate comes before that of the options.
   if (event.frequency != 0 || event.period != 0)
     return {event.name, event.frequency, event.period};
   return {event.name, options.period == 0 ? options.frequency : 0, options.period};

@@ -13,6 +13,12 @@
 #include "go/unwind_rule.h"
 #include "record/files/image_catalog.h"
 
+// A process has places, each of which shares a program with all processes that map the same
+// file. A program is mapped when it is first seen and parsed when one of its addresses is
+// first asked for; rules are remembered by address. All that touches the file goes through
+// look(), which measures the time against a budget and notices when a part of the file was
+// gone.
+
 namespace gosym {
 
 namespace {
@@ -81,6 +87,8 @@ struct CodeRules::Program {
   Rule find_go(ImageAddress address) const {
     auto pc = module ? module->pc_of(address) : std::nullopt;
     auto function = pc ? module->table.find(*pc) : std::nullopt;
+    // The table is read from the entry of the function up to the address: the distance bounds
+    // the work.
     if (!function || *pc - module->table.entry(*function) > kMaxCodeBefore)
       return std::nullopt;
     return go::unwind_rule(*module, address);
@@ -88,6 +96,7 @@ struct CodeRules::Program {
 
   Rule find(ImageAddress address) const {
     Rule rule = find_go(address);
+    // Go's functions are in its own table; .eh_frame has those of C.
     if (!rule && frames)
       rule = frames->find(address);
     return rule ? rule : elf::rule_at_jump(image, address);
@@ -96,6 +105,7 @@ struct CodeRules::Program {
   // Does what looks at the file. If some of it was gone, so is all that is known.
   template <class Look>
   bool look(TimeBudget& budget, Look look_at_file) {
+    // A page that is gone reads as zeros and is counted by the handler of SIGBUS.
     uint64_t cut_before = cut_page_count();
     budget.spend(look_at_file);
     if (cut_page_count() == cut_before)
@@ -114,6 +124,7 @@ struct CodeRules::Program {
     Rule rule;
     if (!budget.has_left() || !look(budget, [&] { rule = find_rule(address); }))
       return std::nullopt;
+    // All go at once: those of code at work come back within a few samples.
     if (rules.size() == kMaxRules)
       rules.clear();
     rules.emplace(to_integer(address), rule);
@@ -139,6 +150,7 @@ std::shared_ptr<CodeRules::Program> CodeRules::program(ImageId image, bool is_go
     return open;
   std::erase_if(programs_, [](const auto& entry) { return entry.second.expired(); });
   auto opened = std::make_shared<Program>();
+  // An image is opened once, and counts against the budget of the kind that it was opened as.
   TimeBudget& budget = is_go ? go_budget_ : native_budget_;
   if (!budget.has_left() || !opened->look(budget, [&] { opened->open(file, is_go); }) ||
       !opened->file)
@@ -170,6 +182,7 @@ std::optional<CodeRules::Found> CodeRules::find(const Places& places, uint64_t a
   const Place& place = *std::prev(above);
   if (address >= place.limit || !place.program->prepare(budget_of(*place.program)))
     return std::nullopt;
+  // Addresses go through the file: the offset in the mapping, then the segment that has it.
   auto at = code_at(place.program->segments, place.file_offset + (address - place.start));
   return at ? std::optional(Found{*place.program, *at}) : std::nullopt;
 }
@@ -185,6 +198,7 @@ Rule CodeRules::rule(const Places& places, uint64_t address) {
 
 Rule CodeRules::go_rule(const Places& places, uint64_t address) {
   auto found = find(places, address);
+  // The module is set once the program was prepared by find().
   if (!found || !found->program.module)
     return std::nullopt;
   Program& program = found->program;
@@ -211,6 +225,7 @@ std::optional<CallerFrame> CodeRules::evaluate(const Places& places, uint64_t ad
 CallerRegister CodeRules::caller_register(const Places& places, uint64_t address,
                                           uint64_t number, uint64_t cfa, MachineState& state) {
   auto found = find(places, address);
+  // Go's tables tell of no registers.
   if (!found || go_rule(places, address))
     return {};
   return found->program.evaluated(

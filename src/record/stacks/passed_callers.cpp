@@ -11,9 +11,11 @@ namespace {
 bool is_frameless(const std::vector<uint64_t>& stack, const RuleOf& rule_of) {
   auto rule_at = [&](size_t i, bool is_return) { return rule_of(stack[i] - is_return); };
   size_t last = stack.size() - 1;
+  // The address of a caller is that behind its call: the call itself is one byte before.
   auto callee = last > 0 ? rule_at(last - 1, last > 1) : std::nullopt;
   bool is_interrupted = last == 0 || (callee && callee->is_signal_frame);
   auto rule = rule_at(last, !is_interrupted);
+  // The return address is on top, nothing was pushed, and the frame pointer is the caller's.
   return rule && rule->return_kind == UnwindRule::ReturnAddress::kOnStack &&
          rule->cfa == StackPlace{Anchor::kStackPointer, 8} &&
          rule->frame_kind == UnwindRule::FramePointer::kUnchanged;
@@ -33,6 +35,7 @@ void settle_passed_callers(RecordedSample& sample, std::span<const PassedCaller>
                            const RuleOf& rule_of, SettledStack& settled) {
   if (passed.empty() || sample.user_stack.empty())
     return;
+  // Frames are copied one by one, and a passed caller is put in before the frame of its index.
   std::vector<uint64_t>& stack = settled.frames;
   stack.clear();
   settled.switches.assign(sample.switches.begin(), sample.switches.end());

@@ -8,6 +8,7 @@ namespace gosym {
 
 namespace {
 
+// Granted at once: the first look at a program takes more than its share of a short time.
 constexpr uint64_t kFirst = 100'000'000;
 
 }  // namespace
@@ -19,6 +20,7 @@ uint64_t TimeBudget::cpu_time() {
 }
 
 uint64_t TimeBudget::left_ns() const {
+  // Never negative: work that took longer than was left is paid off by the time that goes by.
   uint64_t granted = kFirst + (monotonic_ns() - begin_ns_) / share_of_;
   return granted - std::min(granted, spent_ns_);
 }
