@@ -14,8 +14,9 @@ namespace gosym::dwarf {
 // that names, lines and inlined calls are read from. The others, as of the places of variables,
 // are often larger, and stay packed.
 //
-//   SHF_COMPRESSED:  u32 type (1: zlib, 2: zstd), in 64-bit files u32 0, word size, word
-//   alignment .zdebug_*:       "ZLIB", u64 size, big-endian; then zlib
+//   SHF_COMPRESSED:  u32 type (1: zlib, 2: zstd), in 64-bit files u32 0, word size,
+//                    word alignment
+//   .zdebug_*:       "ZLIB", u64 size, big-endian; then zlib
 class PlainFile {
 public:
   // The image borrows from its file, which must outlive this. Fails for sections that

@@ -19,13 +19,12 @@ namespace gosym::go {
 //                   spans, caches, profiles, the collector, others; then last_gc_unix, the sum
 //                   of all pauses, the last 256 pauses and 256 times, all of these in
 //                   nanoseconds
-//                 behind them u32: the number of collections, u32: those that were asked for,
-//                 f64:
-//                   the share of CPU time that they took
+//                 behind them u32: the number of collections, u32: those that were asked
+//                   for, f64: the share of CPU time that they took
 //   gcController  0 i32: GOGC, or below 0: off;  8 i64: GOMEMLIMIT
-//                 `live` u64: bytes that are in use or were when they were marked; `marked`
-//                 u64:
-//                   those of the last collection; `goal` u64: where GOGC has the next one end
+//                 `live` u64: bytes that are in use or were when they were marked;
+//                 `marked` u64: those of the last collection;
+//                 `goal` u64: where GOGC has the next one end
 //   mheap         `spans`: a slice of pointers to all spans, those that are not in use included
 //   span          24 address; 32 number of pages of 8 KiB; allocCount u16, state u8 3 bytes on
 //                   and size of its objects 8 bytes on, from `span_count` on

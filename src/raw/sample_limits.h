@@ -6,7 +6,7 @@
 
 #include "model/recording.h"
 
-// The limits of samples (format.h), for their writer, which makes every sample fit, and their
+// The limits of samples (messages.h), for their writer, which makes every sample fit, and their
 // reader, which leaves out those that do not.
 
 namespace gosym::raw {
