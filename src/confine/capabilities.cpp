@@ -34,8 +34,11 @@ bool set_capabilities(uint64_t permitted, uint64_t effective) {
 }
 
 void keep_capabilities(uint64_t kept) {
+  // Ambient capabilities are those that a program without any of its own would get when
+  // executed.
   prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
   uint64_t owned = permitted_capabilities();
+  // A part that is wanted and not there by name may be had of the whole.
   if ((kept & kPartsOfAdmin & ~owned) != 0)
     kept |= uint64_t{1} << CAP_SYS_ADMIN;
   kept &= owned;

@@ -55,6 +55,8 @@ ptrdiff_t receive_bytes(int channel, void* message, size_t size, UniqueFd& fd) {
   return received;
 }
 
+// Gaps between descriptors are closed as ranges: there may be millions of numbers and few
+// files.
 void close_all_but(std::vector<int> kept) {
   std::ranges::sort(kept);
   unsigned next = 0;

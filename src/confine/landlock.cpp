@@ -39,6 +39,7 @@ constexpr uint64_t kExecute = 1 << 0;
 constexpr uint64_t kToReadFile = 1 << 2;
 constexpr uint64_t kToRead = kToReadFile | 1 << 3;  // and directories
 constexpr uint64_t kScopedSignals = 1 << 1;         // of `scoped`
+// Rights that a rule for a file, and not for a directory, may have.
 constexpr uint64_t kOfFiles = kExecute | 1 << 1 | kToReadFile | 1 << 14 | 1 << 15;
 
 // struct landlock_path_beneath_attr.
@@ -48,6 +49,7 @@ struct [[gnu::packed]] Below {
 };
 
 void allow(const UniqueFd& rules, const std::string& path, uint64_t allowed) {
+  // O_PATH needs no right to read the file.
   UniqueFd found(open(path.c_str(), O_PATH | O_CLOEXEC));
   struct stat status {};
   if (!found || fstat(found.get(), &status) != 0)
@@ -80,6 +82,7 @@ PathRules::PathRules(const ReachablePaths* paths, bool is_to_read, bool may_sign
       is_alone ? first_bits(known.scoped) & (may_signal ? ~kScopedSignals : UINT64_MAX) : 0};
   rules_ = UniqueFd(static_cast<int>(syscall(kCreateRuleset, &refused, sizeof(refused), 0)));
   for (const std::string& path : paths->read)
+    // A rule may not give a right that the set does not refuse.
     allow(rules_, path, kToRead & refused.files);
   for (const std::string& path : paths->executed)
     allow(rules_, path, kExecute | (kToReadFile & refused.files));

@@ -23,6 +23,11 @@
 #include "confine/channel.h"
 #include "confine/process_kind.h"
 
+// The first half is the opener: it serves requests and decides what may be shown. The second
+// half runs in the process that may open nothing, in the handler of SIGSYS: it reads the
+// arguments of the call from the registers, asks, and puts the answer where the result of the
+// call belongs. Its memory is read only there: an opener gets copies of paths, never pointers.
+
 namespace gosym {
 
 namespace {
@@ -64,7 +69,7 @@ struct FileReply {
   };
 };
 
-// The part of a path behind a directory; the path, if it is not below it.
+// True of a directory and of what lies below it, by their names alone.
 bool is_below(std::string_view path, std::string_view directory) {
   while (directory.ends_with('/') && directory.size() > 1)
     directory.remove_suffix(1);
@@ -117,6 +122,7 @@ bool begins_as_elf(const UniqueFd& file) {
          memcmp(begin, kMagic, sizeof(begin)) == 0;
 }
 
+// By the descriptor the very file is opened that was looked at before.
 UniqueFd opened_again(const UniqueFd& found, int flags) {
   return UniqueFd(open(fmt::format("/proc/self/fd/{}", found.get()).c_str(),
                        (flags & ~(O_NOFOLLOW | O_PATH)) | O_CLOEXEC));
@@ -214,6 +220,8 @@ private:
     UniqueFd opened;
     switch (request.ask) {
       case FileCall::kOpen:
+        // The cases below that change something ask for a name that the user gave; those that
+        // only look leave it to the rights of the opener.
         opened = open_asked(request, base, is_named);
         done = opened.get();
         break;
@@ -265,6 +273,7 @@ private:
   }
 
   UniqueFd open_nameless(const FileRequest& request, const UniqueFd& base) const {
+    // A file without a name is no output of anybody: it goes with its descriptor.
     if (!refuse_unless(!base))
       return {};
     return UniqueFd(open(request.path, O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, 0600));
@@ -536,6 +545,7 @@ int64_t ask_opener(const CallMade& made) {
   if (left_openers == 0)
     return -ETIMEDOUT;
   call.request.number = ++last_number;
+  // Files that the user named are waited for, as he would wait himself.
   bool is_named = is_named_input(named_by_user, call.request.path) ||
                   is_output(named_by_user, call.request.path);
   FileReply reply{};

@@ -23,6 +23,11 @@
 #include "confine/channel.h"
 #include "confine/process_kind.h"
 
+// become_parser() forks: the child is the parser and goes on as if nothing had happened, the
+// parent becomes its front and never returns. The front starts openers, pager and editor, for
+// which a parser has no right, and passes on signals one way and the exit status the other.
+// The last part is the parser's side of the requests to the front.
+
 namespace gosym {
 
 namespace {
@@ -43,6 +48,7 @@ struct FrontReply {
 
 constexpr int kEnding[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 
+// The front takes these by a signalfd, SIGCHLD included, so that one poll waits for all.
 sigset_t handled_signals() {
   sigset_t set;
   sigemptyset(&set);
@@ -69,6 +75,7 @@ int start_shell(const std::string& command, const std::vector<std::string>& argu
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
+  // Ignored signals stay ignored over exec.
   for (int signal : {SIGINT, SIGPIPE})
     ::signal(signal, SIG_DFL);
   if (input)
@@ -167,6 +174,7 @@ private:
 
   void on_child() {
     int status = 0;
+    // The pager may end before the parser asks for it: the status is kept until then.
     if (program_ > 0 && waitpid(program_, &status, WNOHANG) == program_) {
       program_ = -1;
       program_status_ = status;
@@ -187,6 +195,8 @@ private:
              child.si_pid == parser_;
     };
     constexpr int kToGoOn = 20'000;  // us, in which it does if all of us were stopped
+    // Looked at twice: a browser that was stopped together with this process goes on within a
+    // moment.
     if (is_stopped(WNOWAIT) && usleep(kToGoOn) == 0 && is_stopped(0))
       raise(SIGSTOP);
   }
@@ -248,6 +258,7 @@ private:
   [[noreturn]] void leave() {
     kill(parser_, SIGKILL);
     terminal_.restore();
+    // By the signal that asked for the end, so that a shell sees what ended it.
     end_by(asked_to_end_);
   }
 
@@ -296,6 +307,7 @@ Result<> become_parser(const NamedFiles& files, const std::string& pager) {
     return system_error("cannot start a process", errno);
   }
   if (pid > 0) {
+    // Openers first: they are children of the front, and have its rights of now.
     start_openers(of_openers, files);
     // Whoever serves the parser by another descriptor of ours is to see when that ends.
     close_all_but({STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, to_parser.get()});
@@ -338,6 +350,7 @@ std::optional<Pager> start_pager(const std::string& command) {
 }
 
 int wait_for_pager(Pager pager) {
+  // No input any more: a pager that waits for the rest ends.
   pager.input = UniqueFd();
   int status = 0;
   if (pager.process > 0) {
@@ -379,6 +392,7 @@ std::vector<std::string> editor_arguments(std::string_view command, const std::s
                                           uint32_t line) {
   constexpr std::string_view kWithOption[] = {"code", "codium", "cursor", "code-insiders"};
   constexpr std::string_view kWithColon[] = {"hx", "helix", "subl", "zed"};
+  // The first word of the command, without its directory, tells which editor it is.
   std::string_view name = base_name(command.substr(0, command.find(' ')));
   std::string place = fmt::format("{}:{}", path, line);
   if (std::ranges::find(kWithOption, name) != std::end(kWithOption))

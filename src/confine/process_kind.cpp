@@ -9,6 +9,9 @@
 #include "confine/landlock.h"
 #include "confine/system_calls.h"
 
+// One table says for each process what it keeps; enter() applies a row. The order in enter()
+// matters: each step takes away what a later one does not need.
+
 namespace gosym {
 
 namespace {
@@ -137,8 +140,10 @@ Enforced enforced_here() {
 
 void enter(ProcessKind kind, const ReachablePaths& paths) {
   const ProcessRow& row = row_of(kind);
+  // Without this neither a filter nor Landlock may be applied by one without rights.
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   keep_capabilities(row.capabilities);
+  // The paths are opened for the rules before the filter forbids opening them.
   PathRules rules(row.paths == PathFilter::kNone ? nullptr : &paths,
                   /*is_to_read=*/row.paths == PathFilter::kToRead && paths.read.empty(),
                   /*may_signal=*/(row.capabilities & kToSignal) != 0);

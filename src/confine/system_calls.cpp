@@ -16,6 +16,11 @@
 #include <memory>
 #include <span>
 
+// Two kinds of filters. Parsers, readers and keepers get a list of what is allowed, and all
+// else fails with EPERM; for a parser calls with a path raise SIGSYS instead, which opener.cpp
+// answers. All others get a list of what is refused. Lists are by call, and by one argument
+// where a call is harmless for some of its values only.
+
 namespace gosym {
 
 namespace {
@@ -337,6 +342,7 @@ bool add_parsing(const CallRules& filter, CallFilter wanted) {
   bool is_done = true;
   bool has_openers = wanted == CallFilter::kParsing;
   auto allow = [&](int call) {
+    // Failures add up: a filter that lacks a rule is not loaded.
     is_done &= seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, call, 0) == 0;
   };
   for (int call : kComputing)
@@ -365,6 +371,7 @@ bool add_parsing(const CallRules& filter, CallFilter wanted) {
 }
 
 std::span<const int> exceptions_of(CallFilter wanted) {
+  // Calls of the lists of refused ones that this kind needs all the same.
   if (wanted == CallFilter::kStarting)
     return kOfStarting;
   if (wanted == CallFilter::kFetching)
@@ -401,6 +408,7 @@ bool add_refusing(const CallRules& filter, CallFilter wanted) {
     refuse(SCMP_SYS(clone));
   is_done &= seccomp_rule_add(filter.get(), SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0) == 0;
   // Limits and signals of another.
+  // 0 is this process: other numbers are others.
   refuse_unless({0, SCMP_CMP_NE, 0, 0}, SCMP_SYS(prlimit64));
   refuse_unless({0, SCMP_CMP_NE, static_cast<uint64_t>(getpid()), 0}, SCMP_SYS(tgkill));
   if (is_recording)

@@ -33,6 +33,8 @@ uint64_t inode_of(const std::string& path) {
 
 }  // namespace
 
+// The fourth field is the root of the mount within its file system, the fifth where it is
+// mounted; optional fields lie between these and the dash.
 std::optional<std::string> find_cgroup_mount(std::string_view mountinfo) {
   while (!mountinfo.empty()) {
     std::string_view line = take_line(mountinfo);
@@ -107,6 +109,7 @@ uint64_t memory_limit() {
   auto cgroups = read_file("/proc/self/cgroup", kMaxText);
   auto mounts = read_file("/proc/self/mountinfo", kMaxMountInfo);
   uint64_t least = UINT64_MAX;
+  // Empty if either cannot be read: no limit is known then.
   std::string_view rest = cgroups && mounts ? std::string_view(*cgroups) : "";
   while (!rest.empty())
     if (auto hierarchy = hierarchy_of(take_line(rest), *mounts))
@@ -118,6 +121,7 @@ std::vector<uint32_t> processes_of_cgroup(const std::string& directory) {
   constexpr size_t kMaxText = 16 << 20;
   std::vector<uint32_t> pids;
   std::vector<std::string> directories = {directory};
+  // Directories are appended while the list is walked, and so are walked themselves.
   for (size_t i = 0; i < directories.size() && i < kMaxCgroups; i++) {
     auto text = read_file(directories[i] + "/cgroup.procs", kMaxText);
     std::string_view rest = text ? std::string_view(*text) : "";
@@ -151,6 +155,7 @@ std::vector<Cgroup> cgroups() {
   for (; !failed && entry != end(entry) && found.size() < kMaxCgroups; entry.increment(failed))
     if (entry->is_directory(failed) && !entry->is_symlink(failed))
       if (std::string path = entry->path(); uint64_t id = inode_of(path))
+        // Paths are told from the root of the hierarchy.
         found.push_back({id, path.substr(mount->size())});
   return found;
 }

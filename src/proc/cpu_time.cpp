@@ -31,6 +31,7 @@ std::optional<std::string> account(const std::string& path) {
 
 // Takes the numbers behind "cpuN".
 std::optional<uint64_t> idle_ticks(std::string_view numbers) {
+  // user, nice and system come first.
   for (int i = 0; i < 3; i++)
     take_word(numbers);
   auto idle = parse_decimal(take_word(numbers));
@@ -72,6 +73,7 @@ std::optional<uint64_t> parse_idle_time(std::string_view stat, std::span<const u
   while (!stat.empty()) {
     std::string_view line = take_line(stat);
     std::string_view name = take_word(line);
+    // The line "cpu" without a number is the sum of all.
     auto cpu = name.starts_with("cpu") ? parse_decimal(name.substr(3)) : std::nullopt;
     if (!cpu || *cpu > UINT32_MAX || missing.erase(static_cast<uint32_t>(*cpu)) == 0)
       continue;
@@ -80,6 +82,7 @@ std::optional<uint64_t> parse_idle_time(std::string_view stat, std::span<const u
       return std::nullopt;
     sum += *ticks;
   }
+  // The kernel counts in ticks, here as in /proc/PID/stat.
   constexpr uint64_t kSecond = 1'000'000'000;
   return missing.empty() && ticks_per_second != 0 ? times(sum, kSecond / ticks_per_second)
                                                   : std::nullopt;

@@ -23,6 +23,7 @@ std::string hashed_machine_id(std::string_view text) {
                });
   if (!is_id)
     return {};
+  // The salt makes the hash another than that of other programs for the same id.
   std::string salted = "gosym " + std::string(id);
   XXH128_canonical_t hash;
   XXH128_canonicalFromHash(&hash, XXH3_128bits(salted.data(), salted.size()));

@@ -64,6 +64,7 @@ std::optional<MapsEntry> parse_maps_line(std::string_view line) {
       device->first > UINT32_MAX || device->second > UINT32_MAX || !inode)
     return std::nullopt;
 
+  // Paths are padded to a column.
   line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
   return MapsEntry{
       .start = range->first,
@@ -96,6 +97,7 @@ constexpr size_t kMaxSmaps = 64 << 20;
 uint64_t kilobytes_in(std::string_view text) {
   text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
   auto number = parse_decimal(text.substr(0, text.find(' ')));
+  // A number that no process can have is not believed.
   constexpr uint64_t kMost = uint64_t{1} << 50;
   return number && *number < kMost ? *number << 10 : 0;
 }

@@ -39,11 +39,13 @@ std::map<std::string, std::string> owners_of(const std::set<std::string>& paths,
   std::unique_ptr<DIR, int (*)(DIR*)> lists(opendir(directory.c_str()), closedir);
   while (const dirent* entry = lists ? readdir(lists.get()) : nullptr) {
     std::string package = package_of_list(entry->d_name);
+    // Lists are read until all paths have an owner.
     if (package.empty() || owners.size() == paths.size())
       continue;
     auto text = read_file(directory + "/" + entry->d_name, kMaxList);
     if (!text)
       continue;
+    // Newlines around each path, so that it matches whole lines.
     std::string lines = "\n" + *text + "\n";
     for (const std::string& path : paths)
       for (const std::string& name : {path, other_path(path)})
@@ -61,6 +63,7 @@ std::map<std::string, std::string> versions_of(const std::set<std::string>& pack
   auto text = packages.empty() ? Error("none asked for") : read_file(file, kMaxStatus);
   std::string_view left = text ? std::string_view(*text) : std::string_view();
   std::string package;
+  // A version belongs to the package named last before it.
   while (!left.empty()) {
     std::string_view line = take_line(left);
     if (line.starts_with(kPackage))

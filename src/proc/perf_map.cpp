@@ -30,6 +30,8 @@ void name_covered(std::string_view line, std::set<PerfMapPlace>& open, Names& na
 std::set<PerfMapPlace> find_backward(std::string_view text, BySize places, Names& names) {
   std::set<PerfMapPlace> open;
   for (size_t end = text.size(); end > 0 && !(places.empty() && open.empty());) {
+    // Places whose map was that long or longer at their time: for these the line was there
+    // already.
     while (!places.empty() && std::prev(places.end())->first >= end)
       open.insert(places.extract(std::prev(places.end())).mapped());
     size_t begin = text.substr(0, end - 1).rfind('\n') + 1;  // 0 where there is no other line
@@ -47,6 +49,8 @@ void find_forward(std::string_view text, BySize places, Names& names) {
   std::set<PerfMapPlace> open;
   for (size_t begin = 0; begin < text.size() && !(places.empty() && open.empty());) {
     size_t end = text.find('\n', begin) + 1;
+    // Places that had not seen this line yet: it may be of code that was made before and told
+    // late.
     while (!places.empty() && places.begin()->first < end)
       open.insert(places.extract(places.begin()).mapped());
     if (!open.empty())
@@ -76,6 +80,7 @@ std::optional<PerfMapEntry> parse_perf_map_line(std::string_view line) {
 std::map<PerfMapPlace, std::string_view> find_in_perf_map(
     std::string_view text, const std::set<PerfMapPlace>& places) {
   Names names;
+  // The last line may be half of one.
   text = text.substr(0, text.rfind('\n') + 1);
   std::set<PerfMapPlace> unnamed = find_backward(text, by_size(places), names);
   find_forward(text, by_size(unnamed), names);

@@ -127,6 +127,7 @@ std::optional<uint64_t> parse_start_time(std::string_view stat, uint64_t ticks_p
   size_t name_end = stat.rfind(')');
   if (name_end == std::string_view::npos)
     return std::nullopt;
+  // Field 22 is the 20th from field 3 on.
   auto fields = words_of(stat.substr(name_end + 1));  // from field 3 on
   auto ticks = fields.size() > 19 ? parse_decimal(fields[19]) : std::nullopt;
   uint64_t tick = 1'000'000'000 / ticks_per_second;
@@ -195,6 +196,7 @@ size_t read_some(uint32_t pid, std::span<MemoryPiece> pieces, int& error) {
   }
   ssize_t count = process_vm_readv(static_cast<pid_t>(pid), local.data(), pieces.size(),
                                    remote.data(), pieces.size(), 0);
+  // These two are of the addresses: one piece is not there, and others may be.
   if (count < 0 && errno != EFAULT && errno != EINVAL)
     error = errno;
   // The kernel reads up to the first byte that is not there, and tells how many it has read.
@@ -292,6 +294,7 @@ std::vector<uint32_t> fpu_state_sizes(size_t limit) {
   if (has_states && (features >> kTiles & 1) != 0) {
     uint32_t eax = 0;
     uint32_t offset = 0;
+    // The leaf of the tiles says where they begin.
     if (__get_cpuid_count(kStateLeaf, kTiles, &eax, &offset, &ecx, &edx) != 0)
       sizes.push_back(offset + kEndMark);
   }

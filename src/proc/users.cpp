@@ -51,6 +51,7 @@ std::string first_output_of(const char* program, char* const* arguments) {
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, to.get(), STDOUT_FILENO);
   posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  // The program gets no environment of ours.
   char* environment[] = {nullptr};
   pid_t pid = -1;
   int failed = posix_spawn(&pid, program, &actions, nullptr, arguments, environment);
@@ -88,6 +89,7 @@ std::optional<uint32_t> user_of_getent(const std::string& name) {
 }  // namespace
 
 std::optional<uint32_t> user_named(const std::string& name) {
+  // These divide lines and fields: no name has one.
   if (name.empty() || name.find_first_of(":\n\0", 0, 3) != std::string::npos)
     return std::nullopt;
   if (auto user = user_in_file(name))
