@@ -9,6 +9,8 @@ CoreMemory::CoreMemory(const elf::CoreFile& core) {
     uint64_t start = to_integer(segment.address);
     if (segment.type != PT_LOAD || segment.memory_size > UINT64_MAX - start)
       continue;
+    // A segment may have fewer bytes in the file than in memory, and a core that was cut short
+    // fewer than it says.
     Bytes bytes = tail(core.image.file, segment.offset);
     uint64_t size = std::min({segment.file_size, segment.memory_size, uint64_t{bytes.size()}});
     segments_.push_back(
@@ -42,6 +44,7 @@ bool CoreMemory::is_executable_at(uint64_t address) const {
 }
 
 Bytes CoreMemory::bytes_at(uint64_t address) const {
+  // The core comes first: a process may have written over what it had mapped.
   if (Bytes bytes = in_core(address); !bytes.empty())
     return bytes;
   const Range* range = find(files_, address);

@@ -59,6 +59,7 @@ std::optional<uint64_t> bias_of(const RawMapping& mapping, const elf::Image& ima
     // Mappings begin at a page, segments anywhere in it.
     bool is_mapped = segment.offset < mapping.file_offset + mapping.length &&
                      mapping.file_offset < segment.offset + segment.file_size;
+    // The first segment of code that this part of the file reaches into tells the bias.
     if (has_code && is_mapped)
       return mapping.start - mapping.file_offset + segment.offset - to_integer(segment.address);
   }
@@ -81,6 +82,7 @@ elf::BuildIds ids_in(const CoreMemory& memory, const std::vector<RawMapping>& ma
     begin = begin.first(std::min<uint64_t>(begin.size(), mapping.length));
     if (auto image = elf::parse(begin); mapping.file_offset == 0 && image)
       return elf::build_ids(*image);
+    // Ids are in the part of the file with its headers, which begins at offset 0.
   }
   return {};
 }
@@ -139,6 +141,7 @@ Result<std::vector<RawMapping>> mappings_of_program(const elf::CoreFile& core,
     if (segment.type != PT_LOAD)
       continue;
     uint64_t start = to_integer(segment.address) + bias;
+    // Each of its segments of code has to lie where the core has code.
     is_code = is_code && ((segment.flags & PF_X) == 0 || memory.is_executable_at(start));
     mappings.push_back({.pid = core.pid,
                         .start = start,
@@ -165,6 +168,7 @@ std::optional<bool> has_same_constants(const CoreMemory& memory, const elf::Imag
   for (const elf::Segment& segment : image.segments) {
     Bytes left = tail(image.file, segment.offset);
     left = left.first(std::min<uint64_t>(left.size(), segment.file_size));
+    // Constants alone: data changes while the process runs.
     if (segment.type != PT_LOAD || (segment.flags & (PF_W | PF_X)) != 0 || left.empty())
       continue;
     for (uint64_t at = to_integer(segment.address) + bias; !left.empty();) {
@@ -205,6 +209,7 @@ Result<std::optional<GoFile>> open_file_of_core(const std::string& path,
     return Error("not the file that the process ran: its constants are others");
   if (!same)
     note = "the core has no build id of it: it may be another file than the process ran";
+  // The file is used nevertheless, and the note says what is not known.
   return file;
 }
 
@@ -252,6 +257,7 @@ Result<GoCode> GoCode::open(const elf::CoreFile& core, const std::string& progra
       code.add_problem(program, mappings.error().message());
   }
   for (const auto& [mapped_path, mappings] : mapped) {
+    // The program is known by the entry point, whatever path the core has of it.
     bool is_program = !program.empty() && holds(mappings, core.entry);
     std::string path = is_program ? program : mapped_path;
     bool is_code = std::ranges::any_of(mappings, [&](const RawMapping& mapping) {

@@ -11,6 +11,7 @@ namespace {
 // had left for C code.
 std::optional<UnwindRule> rule_of_callback(const GoCode& code, uint64_t address,
                                            uint8_t frame_size) {
+  // The frame's size depends on the release; 0 means that it is not known.
   std::vector<Call> calls = code.calls_at(address);
   if (frame_size == 0 || calls.empty() ||
       !calls.back().function.starts_with("runtime.cgocallback"))
@@ -31,6 +32,7 @@ bool is_known_runtime(const GoFile& file) {
 GoRuntime make_runtime(const GoFile& file, const GoCode& code) {
   GoRuntime runtime;
   auto layout = go::goroutine_layout(file.version);
+  // The newest layout is the best guess for a release that is newer still.
   runtime.layout = layout ? *layout : go::newest_goroutine_layout();
   runtime.find_rule = [&code,
                        frame_size = runtime.layout.runtime.callback_frame](uint64_t address) {
@@ -49,6 +51,7 @@ std::string state_text(const Goroutine& goroutine,
   bool is_leaked = goroutine.status == go::GoroutineStatus::kLeaked;
   bool waits = goroutine.status == go::GoroutineStatus::kWaiting || is_leaked;
   std::string state(go::to_string(goroutine.status));
+  // Reasons are numbers of a release: without its list they mean nothing.
   if (waits && goroutine.wait_reason != 0 && !wait_reasons.empty())
     state = goroutine.wait_reason < wait_reasons.size() ? wait_reasons[goroutine.wait_reason]
                                                         : "unknown wait reason";
@@ -56,6 +59,7 @@ std::string state_text(const Goroutine& goroutine,
 }
 
 bool is_of_runtime(std::string_view start) {
+  // These begin in the runtime and run code of the program.
   return start.starts_with("runtime.") && start != "runtime.main" &&
          start != "runtime.corostart" && start != "runtime.handleAsyncEvent";
 }

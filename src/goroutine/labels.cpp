@@ -5,6 +5,11 @@
 
 #include "base/bytes.h"
 
+// Labels lie behind pointers that change while they are read. So they are read in rounds for
+// all sets together, each bounded by what the round before has found; at the end each
+// goroutine is asked once more for its pointer, and gets the labels only if it is still the
+// one that was read.
+
 namespace gosym {
 
 namespace {
@@ -48,6 +53,7 @@ public:
 
   // Memory that the pointers lead to.
   Result<std::vector<LabelList>> read(std::span<const uint64_t> pointers) {
+    // Counts are by set, for the limit of each.
     count_.assign(pointers.size(), 0);
     std::vector<LabelPlace> places;
     for (size_t i = 0; i < pointers.size(); i++)
@@ -94,6 +100,7 @@ private:
   }
 
   void add(size_t set, LabelText key, LabelText value) {
+    // A set with too many labels keeps its first ones.
     bool fits = count_[set]++ < kMaxLabels && pairs_.size() < kMaxPairs &&
                 key.size + value.size <= text_left_;
     if (!fits)
@@ -139,6 +146,7 @@ private:
       if (uint64_t old = word(map, 3 * kGoWord); old != 0)
         add_buckets(place.set, old, std::max<uint64_t>(count / 2, 1), buckets);
     });
+    // Chains go on for a few buckets; torn memory might lead on for ever.
     for (int depth = 0; done && depth < kMaxChain && !buckets.empty(); depth++)
       done = read_buckets(std::exchange(buckets, {}), buckets);
     return done;
@@ -178,6 +186,7 @@ private:
     std::vector<LabelList> labels(set_count);
     for (size_t i = 0; i < pairs_.size(); i++)
       labels[pairs_[i].set].push_back({std::move(found[2 * i]), std::move(found[2 * i + 1])});
+    // By key, whatever order the map had them in.
     for (LabelList& set : labels)
       std::ranges::sort(set);
     return labels;

@@ -3,6 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+// Places of the list are kept in two parts of one array, `by_rank_`: those that move, then
+// those that rest. A place changes its part by being swapped with the one at the border, so
+// that either part can be drawn from by number. Half of a look at the most is of those that
+// move.
+
 namespace gosym {
 
 namespace {
@@ -19,6 +24,8 @@ constexpr uint64_t kMaxPlacesKnown = 1 << 20;
 std::vector<Chosen> choose_evenly(uint64_t size, uint64_t wanted, double random) {
   uint64_t count = std::min(size, wanted);
   std::vector<Chosen> chosen(count);
+  // Each of the chosen stands for an equal part of the list, and lies anywhere in it: the same
+  // random number for all parts keeps them equally far apart.
   double part = count == 0 ? 0 : static_cast<double>(size) / static_cast<double>(count);
   for (uint64_t i = 0; i < count; i++) {
     auto index = static_cast<uint64_t>((static_cast<double>(i) + random) * part);
@@ -35,6 +42,9 @@ std::vector<Chosen> choose_by_weight(std::span<const Chosen> some,
   for (const Chosen& one : some)
     total += one.stands_for;
   double part = total / static_cast<double>(random.size());
+  // All weights in a row make a line, which is cut into equal parts; each part has one random
+  // point, and who lies there is chosen. One that is longer than a part may have several
+  // points.
   std::vector<Chosen> chosen;
   size_t at = 0;
   double end = some[0].stands_for;
@@ -85,6 +95,7 @@ bool MovingGoroutines::note(uint64_t place, uint32_t mark, bool may_rest) {
 // Goroutines that begin move; those that were there before the first look are taken to rest
 // until they are looked at.
 void MovingGoroutines::grow_to(uint64_t length) {
+  // A list that shrinks is another one, as allgs only grows.
   if (length < places_.size() || length > kMaxPlacesKnown) {
     uint32_t looks = looks_;
     forget();

@@ -5,6 +5,8 @@ namespace gosym {
 Growth growth_of(const PlaceHistory& history) {
   if (history.counts.size() < kLeastLooks)
     return Growth::kNone;
+  // A leak is told only if no goroutine ever left: one that leaves and is replaced by two
+  // grows.
   bool arrives = true;
   bool grows = true;
   for (size_t i = 1; i < history.counts.size(); i++) {
@@ -40,6 +42,7 @@ void PlaceHistories::add_look(std::span<const SeenGoroutine> look) {
     known->second.seen = looks_;
     if (!seen.place || *seen.place == known->second.place)
       continue;
+    // It waits elsewhere now: one less there, one more here.
     history(known->second.place).left++;
     history(*seen.place).arrived.back()++;
     known->second.place = *seen.place;

@@ -42,6 +42,7 @@ bool WallSamples::look(std::span<const double> random, const RecordedSample& bas
 void WallSamples::hand_over(const SomeGoroutines& look, RecordedSample sample,
                             const Take& take) {
   uint64_t elapsed_ns = sample.weight;
+  // Labels of all goroutines of a look are read together, in few system calls.
   auto labels = read_labels(look.all, layout_.runtime, read_memory_, kLabelsOfLook);
   for (size_t i = 0; i < look.all.size(); i++) {
     const Goroutine& goroutine = look.all[i];
@@ -56,6 +57,7 @@ void WallSamples::hand_over(const SomeGoroutines& look, RecordedSample sample,
     set_labels(labels ? std::span((*labels)[i]) : std::span<GoroutineLabel>());
     sample.weight = weight_of(elapsed_ns, look.counts[i]);
     std::string state = state_text(goroutine, layout_.wait_reasons);
+    // A goroutine that is on no thread is told under its process.
     sample.tid = goroutine.thread != 0 ? goroutine.thread : sample.pid;
     sample.goid = goroutine.number;
     sample.state = state;
@@ -63,6 +65,7 @@ void WallSamples::hand_over(const SomeGoroutines& look, RecordedSample sample,
     sample.words = words_;
     sample.labels = labels_;
     bool is_whole = goroutine.stack_state == GoroutineStack::kWhole;
+    // The creator is the caller of the outermost function: told only of a whole stack.
     sample.creator = is_whole ? goroutine.created_at : 0;
     sample.user_end = is_call_from_c ? StackEnd::kCallFromC
                       : is_whole     ? StackEnd::kRoot
@@ -84,6 +87,7 @@ void WallSamples::set_stack(std::span<const StackCall> calls) {
   addresses_.clear();
   words_.clear();
   for (const StackCall& call : calls) {
+    // The first address is where it runs, which no word of the stack has led to.
     if (!addresses_.empty() && call.place < kMaxTopSize)
       words_.push_back({call.place, call.returns_to});
     addresses_.push_back(call.returns_to);

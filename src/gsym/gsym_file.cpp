@@ -5,6 +5,10 @@
 #include "base/reader.h"
 #include "base/text.h"
 
+// parse() bounds all tables once. A look-up searches the offsets for the function, walks its
+// rows for the line and its tree for inlined calls; both are read from their start each time,
+// as nothing in them can be skipped. Whatever is damaged costs one answer.
+
 namespace gosym::gsym {
 
 namespace {
@@ -38,6 +42,7 @@ private:
 
   Met read_node(uint64_t base, bool may_hold, int depth) {
     uint64_t count = in_.uvarint64();
+    // A node without ranges ends a list of nodes.
     if (count == 0 || depth > kMaxNested)
       return Met::kEnd;
     uint64_t first = 0;
@@ -58,8 +63,9 @@ private:
     if (holds)
       nodes_.push_back(node);
     Met met = has_children ? Met::kOther : Met::kEnd;
-    // All children are read, although one holds the address: what follows the node begins
-    // behind them.
+    // Children are read up to the one that holds the address: nothing behind it matters, as
+    // all nodes around it end there, too. Where none holds it all are read, as what follows
+    // the node begins behind them.
     while (met == Met::kOther)
       met = read_node(first, holds, depth + 1);
     return holds ? Met::kFound : (in_.ok() ? Met::kOther : Met::kEnd);
@@ -106,8 +112,8 @@ Result<GsymFile> GsymFile::parse(Bytes file) {
   parsed.order_ = load<uint32_t>(file, 0) == kMagic ? ByteOrder::kLittle : ByteOrder::kBig;
   Reader in(file, parsed.order_);
   in.u32();
-  // The magic tells the byte order. What is wrong with the version is said before what else may
-  // be, as another version may have another header.
+  // The magic tells the byte order. What is wrong with the version is said before what else
+  // may be, as another version may have another header.
   uint16_t version = in.u16();
   if (in.ok() && version != kVersion)
     return errorf("GSYM of version {} is not known, only version {}", version, kVersion);
@@ -225,8 +231,8 @@ GsymFile::Position GsymFile::position(uint32_t file, uint32_t line) {
   return {path(file), line};
 }
 
-// None before the first row. Of several rows at the address itself the first counts, as it does
-// for LLVM's reader.
+// None before the first row. Of several rows at the address itself the first counts, as it
+// does for LLVM's reader.
 std::optional<GsymFile::Row> GsymFile::find_row(Bytes lines, uint64_t begin,
                                                 uint64_t address) const {
   Reader in(lines, order_);

@@ -6,6 +6,10 @@
 
 #include "base/text.h"
 
+// Pieces come by address; all pieces of a function build its rows and the tree of its inlined
+// calls, which are packed when the next function begins. Texts and files get numbers as they
+// are met. finish() puts the tables together once their sizes, and so all offsets, are known.
+
 namespace gosym::gsym {
 
 namespace {
@@ -45,6 +49,7 @@ void pad(std::string& out, size_t multiple) {
   out.resize((out.size() + multiple - 1) / multiple * multiple);
 }
 
+// The fewest bytes that hold all offsets, of the sizes that the format has.
 uint8_t size_of_offsets(uint64_t largest) {
   for (uint8_t size : {uint8_t{1}, uint8_t{2}, uint8_t{4}})
     if (largest >> (8 * size) == 0)
@@ -64,6 +69,7 @@ std::string text_of(const Facts& facts) {
 
 }  // namespace
 
+// Text 0 is the empty one, and file 0 none. File 1 is "??", for rows without a file.
 GsymWriter::GsymWriter() : texts_(1, '\0'), text_offsets_{{"", 0}}, files_(8, '\0') {
   (void)file("");
 }
@@ -91,6 +97,7 @@ uint32_t GsymWriter::file(std::string_view path) {
 }
 
 void GsymWriter::extend(size_t node, uint64_t begin, uint64_t end) {
+  // Pieces that touch are one range.
   auto& ranges = nodes_[node].ranges;
   if (!ranges.empty() && ranges.back().second == begin)
     ranges.back().second = end;
@@ -121,6 +128,7 @@ void GsymWriter::add(uint64_t begin, uint64_t end, std::span<const Call> calls,
   end_ = end;
   size_t node = 0;
   extend(node, begin, end);
+  // Only the innermost call has a row: the lines of callers are in the tree.
   add_row(begin, calls.front());
   // From the outermost call inward, so that each finds the node of the call that it is inlined
   // into.
@@ -149,6 +157,7 @@ void GsymWriter::pack_lines(std::string& out) const {
     }
     int64_t lines = int64_t{row.line} - int64_t{last.line};
     uint64_t bytes = row.address - last.address;
+    // A step that is too large is made on its own, and the rest of the row has none.
     if (lines < kLeastStep || lines > kLargestStep) {
       out += static_cast<char>(kAddLine);
       put_sleb(lines, out);
@@ -201,6 +210,7 @@ void GsymWriter::end_function() {
   infos_.push_back(packed_.size());
   put(static_cast<uint32_t>(end_ - begin), packed_);
   put(nodes_[0].name, packed_);
+  // The first node is the function itself.
   bool has_inlined = nodes_.size() > 1;
   // Readers look for inlined calls only where there are lines.
   if (has_lines_ || has_inlined) {
@@ -227,6 +237,7 @@ Result<> GsymWriter::finish(std::string_view id, const Facts& facts,
   texts_ += text_of(facts);
   texts_ += '\0';
   uint64_t base = begins_.empty() ? 0 : begins_.front();
+  // Functions come by address: the last offset is the largest.
   uint8_t size = size_of_offsets(begins_.empty() ? 0 : begins_.back() - base);
   std::string head;
   std::string tables;

@@ -9,6 +9,11 @@
 #include "base/clock.h"
 #include "base/exit_status.h"
 
+// The runtime counts what it has handed out, and keeps a list of all spans. Both are read
+// while the program goes on and compared: where the spans do not add up to the counts, either
+// something else was read or the program changed too much meanwhile. It is read up to four
+// times.
+
 namespace gosym {
 
 namespace {
@@ -80,6 +85,7 @@ private:
   }
 
   Result<> read_statistics(MemoryCounts& counts) {
+    // One piece from the beginning of memstats to the last count.
     std::vector<std::byte> memory(layout_.collections() + 16);
     if (auto done = read_at(runtime_.statistics, memory, "its counts cannot be read"); !done)
       return done;
@@ -106,6 +112,7 @@ private:
     counts.forced = load<uint32_t>(memory, layout_.collections() + 4).value_or(0);
     counts.cpu_share = std::bit_cast<double>(word(layout_.collections() + 8));
     // The runtime keeps the last 256 pauses, in a ring.
+    // Counted backwards from the last collection.
     for (uint32_t back = 1; back <= std::min(counts.collections, 256U); back++)
       counts.pauses.push_back(
           word(layout_.pauses() + uint64_t{(counts.collections - back) % 256} * 8));
@@ -147,6 +154,7 @@ private:
       return done;
     auto [address, length, capacity] = slice;
     // The slice's words are checked before any of it is read, whatever length it says.
+    // Spans are read in batches, within a limit of time: a wrong list may have any length.
     if (length > capacity || length > kMaxSpans || address % 8 != 0)
       return not_as_counted("its list of spans is none");
     std::set<uint64_t> arenas;
@@ -195,6 +203,7 @@ private:
       counts.manual_bytes += bytes;
       return;
     }
+    // From here on it is a span of objects.
     uint64_t objects = load<uint16_t>(span, count_at).value_or(0);
     uint64_t size = load<uint64_t>(span, count_at + 8).value_or(0);
     counts.span_count++;

@@ -17,6 +17,7 @@ Result<std::string> FlightWindow::take_snapshot() {
   // Recordings of one directory add up, so what another one has is not in this.
   uint64_t begin = std::max(last - std::min(last, span_), written_until_);
   raw::Writer::Clocks clocks = clocks_at(begin);
+  // The name of the file tells when its recording began, in whole seconds.
   uint64_t ago = monotonic_ns() - clocks.monotonic_ns;
   UniqueFd file = files_.begin_recording((ago + kSecond - 1) / kSecond);
   if (!file)
@@ -50,6 +51,7 @@ Result<> FlightWindow::write_image(const RecordedImage& image) {
 }
 
 Result<> FlightWindow::write_piece(const ImagePiece& piece) {
+  // Pieces go to the store, and into memory if the file has no id to be stored by.
   auto image = known_.find(piece.image);
   if (image != known_.end() && store_.take(piece, image->second))
     return Ok{};

@@ -5,6 +5,11 @@
 
 #include "base/clock.h"
 
+// Two threads: that of the recording waits, collects and, when asked, writes into the window;
+// the other asks, waits until that is done, and makes profiles of the window. `mutex_` guards
+// the request and the end; the window has a mutex of its own, as profiles are made while the
+// recording goes on.
+
 namespace gosym {
 
 LiveRecording::LiveRecording(Options options, std::unique_ptr<Sampler> sampler,
@@ -61,6 +66,7 @@ Result<Stop> LiveRecording::record_until_stopped(Watch& watch) {
 void LiveRecording::catch_up() {
   std::unique_lock lock(mutex_);
   is_behind_ = true;
+  // The end satisfies the wait as well: nothing comes any more.
   changed_.wait(lock, [this] { return !is_behind_ || end_; });
 }
 
@@ -83,6 +89,7 @@ uint64_t LiveRecording::begin_of(uint64_t span) {
 }
 
 Result<NamedProfile> LiveRecording::profile(uint64_t span) {
+  // Files that the cache has from earlier profiles need not be put together again.
   raw::Recording recording = window_.since(begin_of(span), held_images());
   return make_profile(recording, {}, options_.group_by, options_.names, files_, &cache_);
 }
@@ -101,6 +108,7 @@ Result<NamedProfile> LiveRecording::new_samples() {
 }
 
 void LiveRecording::reset() {
+  // The present is the end of the window, once it has caught up.
   reset_at_ = begin_of(0);
   window_.take_new();
 }

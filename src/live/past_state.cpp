@@ -20,6 +20,8 @@ void PastState::apply(Event event) {
   std::visit([this](auto& e) { add(std::move(e)); }, event);
 }
 
+// Mappings are kept by time, as a later one hides an earlier one wherever they overlap. Of
+// those that it covers as a whole nothing is left.
 void PastState::add(MapEvent event) {
   Process& process = processes_[event.pid];
   if (event.time < process.begin)
@@ -40,6 +42,7 @@ void PastState::add(CommEvent event) {
   Process& process = processes_[event.pid];
   if (event.time < process.begin)
     return;
+  // A new program has no mapping and no thread of the one before.
   if (event.is_exec) {
     process.begin = event.time;
     process.names.clear();

@@ -5,6 +5,11 @@
 #include "raw/messages.h"
 #include "raw/sample_batch.h"
 
+// Samples are kept as encoded chunks, with the times and processes that they have, so that a
+// window of minutes takes what its file would. Events are kept as they are, until the window
+// moves past them: then they become part of the state before it. A recording is made of both
+// at any time, with chunks taken apart only where the window begins within one.
+
 namespace gosym {
 
 namespace {
@@ -60,6 +65,7 @@ raw::Recording RecordingWindow::make_since(uint64_t time, const Images& has) con
   uint64_t begin = std::max(begin_, time);
   std::vector<const Samples*> samples;
   for (const Samples& some : samples_)
+    // A chunk is of the window if one of its samples is.
     if (some.last >= begin)
       samples.push_back(&some);
   return make(begin, samples, has);
@@ -131,6 +137,7 @@ void RecordingWindow::add_events(const std::vector<const Samples*>& samples,
 
 // Counts from `begin` on, as often as they were taken.
 std::vector<RecordingStats> RecordingWindow::counts_since(uint64_t begin) const {
+  // Counts are sums since the start: those of the window are less what was counted before it.
   auto is_before = [&](const RecordingStats& stats) { return stats.time <= begin; };
   auto first = std::ranges::partition_point(stats_, is_before);
   RecordingStats before = first == stats_.begin() ? RecordingStats() : *std::prev(first);
@@ -217,6 +224,7 @@ Result<> RecordingWindow::write_piece(const ImagePiece& piece) {
   refused.image = piece.image;
   refused.problem = "more files than are kept in memory";
   pieces_.push_back({piece.image, stored(raw::encode(has_room ? piece : refused))});
+  // Room is counted by what is stored, refusals included.
   piece_bytes_ += pieces_.back().chunk.raw_size;
   return Ok{};
 }
@@ -250,6 +258,7 @@ void RecordingWindow::move_on() {
   // To leave out an eighth each time costs less than to look after each sample.
   while (is_too_large() && begin_ < end)
     move_to(begin_ + std::max<uint64_t>((end - begin_) / 8, 1));
+  // Looked at now and then: each process is asked about in /proc.
   if (end - swept_at_ >= kSweepTime) {
     swept_at_ = end;
     forget_ended();

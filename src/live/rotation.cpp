@@ -14,6 +14,11 @@
 #include "raw/reader.h"
 #include "raw/sample_batch.h"
 
+// A file begins with what is known of the kernel; processes follow when an event or a sample
+// of theirs comes (introduce()). All writes go through put(), which survives a full disk: the
+// file is given up, and a new one is tried each second or as soon as something could be
+// removed.
+
 namespace gosym {
 
 namespace {
@@ -60,6 +65,7 @@ Result<> RotatingSink::begin() {
 
 // None if there is no room; an error if there will never be.
 Result<> RotatingSink::begin_file() {
+  // All of this is of the file before.
   introduced_.clear();
   sampled_.clear();
   written_images_.clear();
@@ -90,6 +96,7 @@ Result<> RotatingSink::begin_file() {
   if (name_.empty())
     return system_error(fmt::format("cannot name a recording in '{}'", printable(directory_)),
                         errno);
+  // Counts of this file are those since now.
   before_ = stats_;
   file_count_++;
   writer_ = *std::move(writer);
@@ -143,6 +150,7 @@ void RotatingSink::give_up(const Error& error, int cause) {
   tell_once(fmt::format("{}: {}", error.message(),
                         has_room ? "the oldest recordings were removed to make room"
                                  : "samples are lost until a file can be written"));
+  // A file that could not even be begun waits for its second, or this would go round.
   if (has_room && had_file)
     next_try_ = 0;
 }
@@ -173,6 +181,7 @@ void RotatingSink::end_file(raw::Writer& writer, uint64_t time) {
 // still come of the others.
 void RotatingSink::forget_ended() {
   past_.forget([&](uint32_t pid) { return !sampled_.contains(pid) && has_ended_(pid); });
+  // The machine's cgroups are looked at only when there are many to forget.
   if (past_.cgroup_count() < kManyCgroups)
     return;
   auto mount = proc::cgroup_mount();
@@ -215,6 +224,7 @@ void RotatingSink::introduce_those_of(const Event& event, std::vector<Event>& ev
 
 Result<> RotatingSink::put_events(const std::vector<Event>& events) {
   for (const Event& event : events)
+    // Images come before the events that name them.
     if (const auto* mapping = std::get_if<MapEvent>(&event))
       if (auto done = put_image(mapping->image); !done)
         return done;
@@ -262,6 +272,7 @@ Result<> RotatingSink::write_kernel_symbols(std::string_view kallsyms) {
 }
 
 Result<> RotatingSink::write_perf_map(const RecordedPerfMap& map) {
+  // A map of a process without samples in this file would name nothing in it.
   if (!sampled_.contains(map.pid))
     return Ok{};
   return put([&](raw::Writer& writer) { return writer.write_perf_map(map); });
@@ -282,6 +293,7 @@ Result<> RotatingSink::write_vdso(std::string_view image) {
 }
 
 RecordingStats RotatingSink::stats_of_file() const {
+  // Counts since the recording began, less those at the beginning of the file.
   RecordingStats stats = raw::counted_since(stats_, before_);
   stats.lost_samples += dropped_;
   stats.charged_ns -= std::min(stats.charged_ns, before_.charged_ns);
