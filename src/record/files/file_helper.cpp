@@ -30,6 +30,11 @@
 #include "proc/process.h"
 #include "raw/messages.h"
 
+// Three processes: the recorder asks, the helper finds and opens, the helper's own parser
+// reads what cannot be handed over. The first part is the channel between them, one struct
+// each way; the second the looks themselves, which run in the helper, or in the caller where
+// there is none.
+
 namespace gosym {
 
 namespace {
@@ -138,6 +143,7 @@ Result<UniqueFd> copy_of(const OpenedFile& opened) {
   UniqueFd copy(memfd_create("copy", MFD_CLOEXEC));
   std::vector<std::byte> piece(1 << 20);
   for (uint64_t at = 0; copy && at < opened.size;) {
+    // Read in pieces: the file's size is what it was when it was opened.
     size_t size = read_at(opened.file.get(), at, piece);
     // A file that has become shorter meanwhile is none that could be read.
     if (size == 0 || write(copy.get(), piece.data(), size) != static_cast<ssize_t>(size))
@@ -301,6 +307,7 @@ void FileHelper::hurry(uint64_t nanoseconds) {
 }
 
 std::optional<Error> FileHelper::refusal(uint64_t device) const {
+  // Refused before it is asked: a question about such a file could only hang again.
   // One hanging look puts its device aside; after kMaxHung all devices without a number of
   // their own are, as a user can mount any number of them.
   if (slow_.contains(device) || (is_unnamed(device) && hung_count_ >= kMaxHung))
@@ -617,6 +624,7 @@ UniqueFd find_root_of(uint32_t pid) {
 UniqueFd find_in(const UniqueFd& directory, const std::string& name) {
   open_how how{};
   how.flags = O_PATH | O_CLOEXEC | O_NOFOLLOW;
+  // Neither links nor mounts lead out of the directory.
   how.resolve = RESOLVE_BENEATH | RESOLVE_NO_XDEV;
   return UniqueFd(
       static_cast<int>(syscall(SYS_openat2, directory.get(), name.c_str(), &how, sizeof(how))));
