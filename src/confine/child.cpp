@@ -15,8 +15,6 @@ int start_child(UniqueFd& channel, std::vector<int> kept,
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
     return -1;
-  // The caller's channel is replaced before the fork: an older end of it would be open in the
-  // child.
   channel = UniqueFd(ends[0]);
   UniqueFd theirs(ends[1]);
   int parent = getpid();

@@ -218,10 +218,10 @@ private:
     int directory = base ? base.get() : AT_FDCWD;
     int done = -1;
     UniqueFd opened;
+    // Calls that change something take a name that the user gave; those that only ask leave it
+    // to the rights of the opener.
     switch (request.ask) {
       case FileCall::kOpen:
-        // The cases below that change something ask for a name that the user gave; those that
-        // only look leave it to the rights of the opener.
         opened = open_asked(request, base, is_named);
         done = opened.get();
         break;

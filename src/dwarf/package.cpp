@@ -96,13 +96,12 @@ std::optional<PackagedParts> Package::find(uint64_t id) const {
   if (known == rows_.end())
     return std::nullopt;
   const Sections& parts = known->second;
+  // The number that means range lists in DWARF 5 means macros in GNU's index. The older ranges
+  // are in the program's own .debug_ranges, to which the skeleton leads.
   return PackagedParts{.info = parts[kInfo],
                        .abbreviations = parts[kAbbreviations],
                        .lines = parts[kLines],
                        .text_offsets = parts[kTextOffsets],
-                       // The number that means range lists in DWARF 5 means macros in GNU's
-                       // index. The older ranges are in the program's own .debug_ranges, to
-                       // which the skeleton leads.
                        .ranges = version_ == kGnuVersion ? Bytes{} : parts[kRangesOf5],
                        .texts = texts_};
 }

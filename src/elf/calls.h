@@ -24,8 +24,8 @@ bool is_context_start(const Image& image, ImageAddress address);
 // elsewhere false.
 bool is_signal_return(const Image& image, ImageAddress address);
 
-// Finds the function that the code at a return address calls with the result of the call
-// before it, as in exit(main(...)). None for other code. On x86-64 only: elsewhere none.
+// Finds the function that the code at a return address calls with the result of the call before
+// it, as in exit(main(...)). None for other code. On x86-64 only: elsewhere none.
 std::optional<ResultCall> call_with_result(const Image& image, ImageAddress address);
 
 // True if a thread ends itself there with the result of its function, as clone of musl has it.
@@ -33,8 +33,8 @@ std::optional<ResultCall> call_with_result(const Image& image, ImageAddress addr
 bool is_thread_end(const Image& image, ImageAddress address);
 
 // Rule that finds the caller where the code is, or comes to next, `jmp *slot(%rip)`, as in
-// stubs of the procedure linkage table, of which lld writes no unwind table: nothing was
-// pushed since the call. None for other code. On x86-64 only: elsewhere none.
+// stubs of the procedure linkage table, of which lld writes no unwind table: nothing was pushed
+// since the call. None for other code. On x86-64 only: elsewhere none.
 std::optional<UnwindRule> rule_at_jump(const Image& image, ImageAddress address);
 
 // Bytes of `size` bytes of code from an address on that lie before the first place where a

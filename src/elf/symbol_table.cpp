@@ -27,10 +27,10 @@ struct RawSymbol {
 RawSymbol read_symbol(Reader& in, const Image& image) {
   RawSymbol symbol;
   symbol.name_offset = in.u32();
+  // The two classes have the same fields in another order, to keep words aligned.
   if (image.pointer_size == 4) {
     symbol.value = in.u32();
     symbol.size = in.u32();
-    // The two classes have the same fields in another order, to keep words aligned.
   }
   symbol.info = in.u8();
   in.u8();

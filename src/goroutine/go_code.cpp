@@ -78,11 +78,11 @@ std::optional<uint64_t> bias_of_code(const std::vector<RawMapping>& mappings,
 // has none.
 elf::BuildIds ids_in(const CoreMemory& memory, const std::vector<RawMapping>& mappings) {
   for (const RawMapping& mapping : mappings) {
+    // Ids are in the part of the file with its headers, which begins at offset 0.
     Bytes begin = memory.in_core(mapping.start);
     begin = begin.first(std::min<uint64_t>(begin.size(), mapping.length));
     if (auto image = elf::parse(begin); mapping.file_offset == 0 && image)
       return elf::build_ids(*image);
-    // Ids are in the part of the file with its headers, which begins at offset 0.
   }
   return {};
 }

@@ -112,8 +112,8 @@ Result<GsymFile> GsymFile::parse(Bytes file) {
   parsed.order_ = load<uint32_t>(file, 0) == kMagic ? ByteOrder::kLittle : ByteOrder::kBig;
   Reader in(file, parsed.order_);
   in.u32();
-  // The magic tells the byte order. What is wrong with the version is said before what else
-  // may be, as another version may have another header.
+  // The magic tells the byte order. What is wrong with the version is said before what else may
+  // be, as another version may have another header.
   uint16_t version = in.u16();
   if (in.ok() && version != kVersion)
     return errorf("GSYM of version {} is not known, only version {}", version, kVersion);
@@ -231,8 +231,8 @@ GsymFile::Position GsymFile::position(uint32_t file, uint32_t line) {
   return {path(file), line};
 }
 
-// None before the first row. Of several rows at the address itself the first counts, as it
-// does for LLVM's reader.
+// None before the first row. Of several rows at the address itself the first counts, as it does
+// for LLVM's reader.
 std::optional<GsymFile::Row> GsymFile::find_row(Bytes lines, uint64_t begin,
                                                 uint64_t address) const {
   Reader in(lines, order_);

@@ -144,8 +144,7 @@ Result<> add_stats(Result<RecordingStats> decoded, Parsing& parsing) {
   if (decoded->cpus.size() > kMaxCpus * kMaxEvents)
     return errorf("{} counts of CPUs, where {} are allowed", decoded->cpus.size(),
                   kMaxCpus * kMaxEvents);
-  // The recorder counts for the first time when it is ready to sample, which may take a
-  // second.
+  // The recorder counts for the first time when it is ready to sample, which may take a second.
   bool is_first = parsing.recording.stats.time == 0;
   if (is_first && decoded->samples == 0 && decoded->lost_samples == 0)
     parsing.recording.begin_time = decoded->time;
@@ -190,8 +189,7 @@ Result<> add_payload(ChunkType type, Bytes payload, Parsing& parsing) {
   }
 }
 
-// The list that keeps chunks of this type as they are; null for those that are decoded at
-// once.
+// The list that keeps chunks of this type as they are; null for those that are decoded at once.
 std::vector<Recording::StoredChunk>* stored_chunks(ChunkType type, Recording& recording) {
   if (type == ChunkType::kSamples)
     return &recording.sample_chunks;
@@ -582,8 +580,8 @@ size_t Input::read(uint64_t offset, std::span<char> out) const {
 
 namespace {
 
-// To look for who has samples takes about a twentieth of a report's time: of few events all
-// are kept.
+// To look for who has samples takes about a twentieth of a report's time: of few events all are
+// kept.
 constexpr uint64_t kFewEvents = 1 << 20;  // bytes of payload
 
 // Forks come nearly in order of time, so that going backwards once finds nearly all ancestors.
@@ -676,8 +674,8 @@ Result<> read_events(Recording& recording, uint64_t& memory) {
   for (const Recording::StoredChunk& chunk : recording.event_chunks)
     size += chunk.raw_size;
   // A host that starts many processes has more events than samples. Those of processes without
-  // a sample, and that no such process descends from, are passed over; to find out takes a
-  // pass over all samples, which does not pay for few events.
+  // a sample, and that no such process descends from, are passed over; to find out takes a pass
+  // over all samples, which does not pay for few events.
   bool keeps_all = size <= kFewEvents;
   Ids ids;
   if (!keeps_all) {

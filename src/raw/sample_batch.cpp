@@ -187,8 +187,8 @@ private:
   std::vector<StackWord> registers_;
 };
 
-// The low bits that are 0 in all times. Recorders round these: times are otherwise a third of
-// a sample of Go code.
+// The low bits that are 0 in all times. Recorders round these: times are otherwise a third of a
+// sample of Go code.
 uint32_t common_shift(std::span<const SampleBatch::Row> rows) {
   uint64_t bits = 0;
   for (const SampleBatch::Row& row : rows)
@@ -755,8 +755,8 @@ Result<Stacks> take_stacks(const Tables& tables, StackTreeReader& tree, Damage& 
   return stacks;
 }
 
-// Drops what lies outside of a cut: a kernel stack that was cut has no user code as its
-// caller, a thread's stack that was cut no goroutine's stack.
+// Drops what lies outside of a cut: a kernel stack that was cut has no user code as its caller,
+// a thread's stack that was cut no goroutine's stack.
 void drop_beyond_cut(const Stacks& stacks, Row& row) {
   bool is_cut_in_kernel = stacks.are_cut[row.kernel_index];
   if (!is_cut_in_kernel && !stacks.are_cut[row.user_index])
@@ -874,8 +874,7 @@ private:
     return is_sound;
   }
 
-  // The words that a top has in common with its base, of which the outermost is at this
-  // offset.
+  // The words that a top has in common with its base, of which the outermost is at this offset.
   bool add_shared(size_t top, uint64_t outermost, Tops& tops) {
     uint32_t count = tables_.top_shared[top];
     uint32_t distance = tables_.top_bases[top];
@@ -885,9 +884,9 @@ private:
     auto tell = [&] { return fmt::format("top {} with {} words of another", number, count); };
     if (damage_.has(distance == 0 || distance >= number, tell))
       return false;
+    // Registers, which lie behind the words, are never shared.
     size_t base_begin = tops.begins[number - distance];
     size_t base_size =
-        // Registers, which lie behind the words, are never shared.
         without_registers(
             std::span(tops.words)
                 .subspan(base_begin, tops.begins[number - distance + 1] - base_begin))
@@ -960,8 +959,7 @@ Result<SwitchLists> take_switches(const Tables& tables, Damage& damage) {
   if (tables.switch_words.size() != count || tables.switch_frames.size() != count)
     return errorf("{} switches of stacks, with {} offsets of words and {} of frames", count,
                   tables.switch_words.size(), tables.switch_frames.size());
-  // From here on the sizes add up to the length of the columns: the loops below need no
-  // bounds.
+  // From here on the sizes add up to the length of the columns: the loops below need no bounds.
   if (auto sound = check_sizes(tables.list_sizes, count, "list", "switches"); !sound)
     return std::move(sound).error();
   // Undoes kPlusOne, the coding of such columns.
@@ -1175,9 +1173,8 @@ Result<SampleBatch> SampleBatch::decode(Bytes payload, StackTreeReader& tree) {
 
 namespace {
 
-// Chunks that share a tree, each of a second or less. When one is lost, stacks in up to so
-// many chunks are cut short; four times as many would save 1.5 bytes of 33 a sample of
-// prometheus.
+// Chunks that share a tree, each of a second or less. When one is lost, stacks in up to so many
+// chunks are cut short; four times as many would save 1.5 bytes of 33 a sample of prometheus.
 constexpr uint32_t kChunksOfTree = 20;
 
 constexpr uint32_t kLost = UINT32_MAX;
@@ -1222,15 +1219,15 @@ Result<> StackTreeReader::add(const NewNodes& nodes) {
                   nodes.first, kMaxTreeSize);
   if (nodes.tree == tree_ && nodes.first <= size())
     return errorf("node {} of tree {} again", nodes.first, nodes.tree);
-  // A caller has a smaller number than its node. So there are no cycles, and a walk to the
-  // root ends.
+  // A caller has a smaller number than its node. So there are no cycles, and a walk to the root
+  // ends.
   for (size_t i = 0; i < nodes.distances.size(); i++)
     if (nodes.distances[i] == 0 || nodes.distances[i] > nodes.first + i)
       return errorf("node {} is called by one {} before it", nodes.first + i,
                     nodes.distances[i]);
 
-  // Numbers between what is known and the first new node were in chunks that are lost: they
-  // are filled with kLost, at which append_stack() cuts a stack.
+  // Numbers between what is known and the first new node were in chunks that are lost: they are
+  // filled with kLost, at which append_stack() cuts a stack.
   size_t kept = nodes.tree == tree_ ? callers_.size() : 1;
   tree_ = nodes.tree;
   callers_.resize(kept);

@@ -128,8 +128,8 @@ Keeper::Reply Keeper::ask(const Request& request, UniqueFd& given) {
   // A request and its reply belong together: several threads may ask.
   std::lock_guard lock(asking_);
   Reply reply;
+  // The length of the reply varies with its entries; the head always comes.
   if (!send_message(channel_.get(), request, sizeof(request), -1) ||
-      // The length of the reply varies with its entries; the head always comes.
       (has_reply(request.task) &&
        !receive_message(channel_.get(), reply, offsetof(Reply, entries), given)))
     reply.error = EPIPE;

@@ -158,9 +158,9 @@ std::optional<NameOfRecording> parse_recording_name(std::string_view name) {
   // A host's name may have dots, but ends before the time.
   size_t dash = name.rfind('-');
   if (dash == name.npos || dash == 0 || name.starts_with('.'))
-    // Names from number 2 on have it behind the time.
     return {};
   std::string_view time = name.substr(dash + 1);
+  // The second recording of a second, and those after it, have their number behind the time.
   if (size_t dot = time.find('.'); dot != time.npos) {
     auto number = parse_decimal(time.substr(dot + 1));
     if (!number || *number < 2)
@@ -250,8 +250,8 @@ Result<> RecordingDirectory::lock(RecorderKind kind) {
         pwrite(lock_.get(), word.data(), word.size(), 0) == static_cast<ssize_t>(word.size());
     return is_told ? Result<>(Ok{})
                    : system_error(fmt::format("'{}/{}'", printable(path_), kLockName), errno);
-    // Only these two mean that somebody else has it.
   }
+  // Only these two mean that somebody else has it.
   if (errno != EAGAIN && errno != EACCES)
     return system_error(fmt::format("cannot lock '{}'", printable(path_)), errno);
   struct flock other = whole_file();

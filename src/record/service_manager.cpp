@@ -22,8 +22,8 @@ uint64_t watchdog_interval() {
   if (!pid.empty() && parse_decimal(pid) != static_cast<uint64_t>(getpid()))
     return 0;
   auto microseconds = parse_decimal(environment("WATCHDOG_USEC"));
+  // Half of the time that the manager waits, as sd_watchdog_enabled(3) recommends.
   return microseconds && *microseconds < UINT64_MAX / kNsOfMicrosecond
-             // Half of the time that the manager waits, as sd_watchdog_enabled(3) recommends.
              ? *microseconds * kNsOfMicrosecond / 2
              : 0;
 }

@@ -62,8 +62,7 @@ void Storer::serve(int channel, int directory, Retention keep, const std::string
     UniqueFd given = perform(request, contents, reply);
     if (!send_message(channel, reply, sizeof(reply), given.get()))
       return;
-    // Replied first: to remove gigabytes takes a while.
-    // The recorder need not wait for it.
+    // The recorder need not wait for it: to remove gigabytes takes a while.
     if (request.task == Task::kPublish && reply.is_done != 0)
       contents.remove_old();
   }

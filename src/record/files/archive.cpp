@@ -251,10 +251,10 @@ std::optional<Result<ImagePiece>> ImagePieces::next() {
     return std::nullopt;
   const elf::FileExtent& extent = parts_.extents[extent_];
   bool is_first = extent_ == 0 && taken_ == 0;
+  // The size of all pieces, and what is missing, are told with the first.
   ImagePiece piece = {.image = image_,
                       .offset = extent.offset + taken_,
                       .bytes = {},
-                      // The size of all pieces, and what is missing, are told with the first.
                       .total = is_first ? parts_.size : 0,
                       .problem = is_first ? parts_.problem : ""};
   piece.bytes.resize(std::min<uint64_t>(extent.size - taken_, raw::kUsualPieceSize));

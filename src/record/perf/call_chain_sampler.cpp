@@ -29,9 +29,9 @@ namespace gosym {
 
 namespace {
 
-// A ring on each CPU, of memory that a user without CAP_IPC_LOCK may lock: 512 KiB for each
-// CPU (kernel.perf_event_mlock_kb is 516, the control page included), and what he may lock
-// anyway. The least holds 31 samples of 16 KiB of stack.
+// A ring on each CPU, of memory that a user without CAP_IPC_LOCK may lock: 512 KiB for each CPU
+// (kernel.perf_event_mlock_kb is 516, the control page included), and what he may lock anyway.
+// The least holds 31 samples of 16 KiB of stack.
 size_t ring_size(size_t cpu_count) {
   constexpr uint64_t kLeast = 512 << 10;
   constexpr uint64_t kMost = 4 << 20;
@@ -315,8 +315,8 @@ void CallChainSampler::take(Bytes data, Cpu& cpu) {
   if (!record)
     cpu.counts().lost_events++;
   else if (auto* lost = std::get_if<LostRecords>(&*record))
-    // The kernel's count is of samples and other records together, and of all events; there
-    // are far more samples.
+    // The kernel's count is of samples and other records together, and of all events; there are
+    // far more samples.
     cpu.counts().lost_samples += cpu.has_begun ? lost->count : 0;
   else if (auto* throttle = std::get_if<ThrottleRecord>(&*record))
     note(*throttle, cpu);
@@ -402,8 +402,8 @@ uint64_t CallChainSampler::lost_events() const {
 CallChainSampler::Counters CallChainSampler::counters() const {
   Counters counters;
   auto is_clock = [this](const EventType& event) { return tick_of(event, options_) != 0; };
-  // The first clock stands for the CPU time that was charged; a second one has counted the
-  // same time.
+  // The first clock stands for the CPU time that was charged; a second one has counted the same
+  // time.
   auto clock = std::ranges::find_if(events_, is_clock) - events_.begin();
   for (const auto& [number, cpu] : cpus_)
     for (const Counter& counter : cpu.counters) {
