@@ -141,9 +141,9 @@ bool Program::run_state(uint8_t opcode, Reader& in) {
     case DW_CFA_restore_state:
       if (remembered_.empty())
         return false;
-      row_ = remembered_.back();
       // A row is restored as a whole, with its CFA, as GCC and libdw do; DWARF speaks of the
       // registers alone.
+      row_ = remembered_.back();
       remembered_.pop_back();
       return true;
     default:
@@ -393,7 +393,6 @@ std::optional<FrameValue> evaluate(Reader expression, const FrameColumns& column
                                : apply_to_two(opcode, operands[0], operands[1]);
     if (!result || !in.ok())
       return std::nullopt;
-    // The operands are gone from here on, as views of them are of no use any more.
     stack.resize(stack.size() - count);
     stack.push_back(*result);
   }

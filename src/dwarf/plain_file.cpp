@@ -156,7 +156,7 @@ Result<PlainFile> PlainFile::make(const elf::Image& image) {
   made.finish();
   if (!has_units)
     *made.contents(sections->size()) = {};
-  // Unpacked right into the place in the new file: no section is held twice in memory.
+  // Unpacked right into the place in the new file: no unpacked section is held twice.
   for (size_t i = 0; i < sections->size(); i++)
     if (auto done = unpack((*sections)[i], made.contents(i)); !done)
       return std::move(done).error();

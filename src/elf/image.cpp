@@ -252,7 +252,7 @@ Result<Image> parse(Bytes file) {
   auto header = read_header(image);
   if (!header)
     return std::move(header).error();
-  // From here on the counts of the header are the real ones.
+  // The counts in the header are the real ones after this.
   extend(image, *header);
 
   if (auto segments = read_segments(image, header->segments); !segments)
