@@ -107,8 +107,8 @@ uint64_t place_at(uint64_t offset, uint32_t height) {
   return static_cast<uint32_t>(offset) + std::rotl(height, 3);
 }
 
-// The same word of a stack whose stack pointer is `shift` bytes further in; none if it is
-// beyond the limits of a word there.
+// A word, told from a stack pointer that is `shift` bytes further in; none if it is beyond the
+// limits of a word there.
 std::optional<StackWord> moved(StackWord word, uint64_t shift) {
   bool is_place = word.is_place() && !word.is_zero();
   word.offset += shift;
