@@ -18,6 +18,10 @@
 
 namespace gosym::browser {
 
+// Drawing is a function of the state, the answer and the size: nothing is kept from one
+// picture to the next. The first part writes a grid (grid.h), the second says where things lie
+// (Layout, boxes, rows). update() asks the same functions what a click or a cursor is on.
+
 namespace {
 
 Look look_of(Style style) {
@@ -105,6 +109,7 @@ private:
   std::string share_text(uint64_t amount) const { return fmt::format("{:.2f}", share(amount)); }
 
   std::string with_unit(uint64_t amount) const {
+    // Alone in a line an amount has the unit that suits it.
     Amounts fitting(profile_, amount, answer_.selected->recorded);
     std::string text = fitting.text(amount);
     return fitting.unit().empty() ? text : fmt::format("{} {}", text, fitting.unit());
@@ -191,6 +196,7 @@ private:
     double most = std::ranges::max(columns);
     Steps time = state_.query.time;
     for (size_t x = 0; x < width(); x++) {
+      // Columns and steps are mapped as drag() maps them back.
       uint64_t step = x * count / width();
       bool is_shown = step >= time.begin && step < time.end;
       grid_.write(x, layout_.timeline, bar_of(most == 0 ? 0 : columns[x] / most),
@@ -397,6 +403,7 @@ private:
   }
 
   void draw_box(const FlameBox& box, bool has_cursor) {
+    // Rows above and below the screen; the boxes are those of the whole tree.
     if (box.row < state_.flame_top || box.row - state_.flame_top >= layout_.rows)
       return;
     size_t y = layout_.body + box.row - state_.flame_top;
@@ -482,6 +489,7 @@ private:
         break;
       size_t y = layout_.body + line;
       const CodeLine& at = code.lines[rows[row]];
+      // Lines without samples have empty columns, which the eye finds faster than zeros.
       auto write_amount = [&](uint64_t amount, size_t share_end) {
         if (amount == 0)
           return;
@@ -662,6 +670,7 @@ private:
 
   void draw_menu() {
     std::vector<std::string> lines;
+    // A menu that was asked for just now is not in the answer yet.
     bool is_there =
         answer_.menu && state_.query.menu && answer_.query.menu == state_.query.menu;
     if (is_there)
@@ -683,6 +692,7 @@ private:
       inner = std::max(inner, display_width(line) + 2);
     inner = std::min(inner, width() - 4);
     size_t count = std::min(lines.size(), std::max<size_t>(window_rows(state_.size), 1));
+    // A list with a cursor has its own top; a window without one is scrolled by its row.
     size_t top = has_cursor ? list.top : std::min(list.row, lines.size() - count);
     size_t left = (width() - inner - 2) / 2;
     size_t y = (state_.size.height - std::min(state_.size.height, count + 2)) / 2;
@@ -765,6 +775,8 @@ Evidence evidence_of(const Answer& answer, const ViewKey& key) {
   const Profile& profile = answer.profile();
   const FrameKeys& keys = answer.entries->keys;
   Evidence evidence;
+  // All locations are gone through: the window is opened rarely, and nothing has to be kept
+  // for it.
   for (size_t i = 0; i < profile.locations.size(); i++) {
     const Location& location = profile.locations[i];
     std::span<const KeyId> ids = keys.of(static_cast<LocationId>(i));
@@ -777,6 +789,7 @@ Evidence evidence_of(const Answer& answer, const ViewKey& key) {
       evidence.reasons[location.unnamed]++;
       continue;
     }
+    // Ids stand for the frames of the location, innermost first.
     auto depth = static_cast<size_t>(found - ids.begin());
     evidence.sources[profile.frames_of(location)[depth].source]++;
     evidence.inlined += depth + 1 < ids.size() ? 1 : 0;
@@ -850,6 +863,7 @@ public:
       auto [node, begin] = pending.back();
       pending.pop_back();
       add(node, begin, nodes_[node].total, 1);
+      // A node is followed by all nodes below it, `size` of them, itself included.
       uint32_t end = node + nodes_[node].size;
       for (uint32_t child = node + 1; child < end; child += nodes_[child].size) {
         // The largest comes first: all others are as narrow.
@@ -882,6 +896,7 @@ private:
                     .begin = column(begin),
                     .end = column(begin + amount),
                     .joined = joined};
+    // A box may come out as no column at all by rounding.
     if (box.begin < box.end)
       boxes_.push_back(box);
   }
@@ -909,6 +924,8 @@ std::vector<FlameBox> flame_boxes(const PathTree& tree, uint32_t zoomed, size_t 
   const std::vector<CallNode>& nodes = tree.tree.nodes;
   if (nodes[zoomed].total == 0 || width == 0)
     return {};
+  // The nodes on the way to the zoomed one have the whole width: what else they call is not
+  // shown.
   std::vector<FlameBox> boxes = FlameBoxes(tree.tree, nodes[zoomed].total, width).below(zoomed);
   for (uint32_t i = zoomed; i != 0; i = tree.parents[i])
     boxes.push_back({tree.parents[i], nodes[tree.parents[i]].depth, 0, width});
@@ -941,6 +958,7 @@ size_t window_columns(Size size) {
 }
 
 Halves halves_of(const Layout& layout) {
+  // One line is the function itself.
   size_t callers = (layout.rows - 1) / 2;
   return {callers, layout.rows - 1 - callers};
 }
@@ -966,6 +984,7 @@ std::vector<Tab> tabs_of(Size size) {
 
 uint32_t step_count(const Answer& answer) {
   const Profile& profile = answer.profile();
+  // Samples of a damaged recording may lie behind its end.
   uint64_t steps = profile.time_step == 0
                        ? 0
                        : (profile.duration_ns + profile.time_step - 1) / profile.time_step;
@@ -1006,6 +1025,7 @@ Flame flame_of(const State& state, const Answer& answer) {
   Flame flame;
   flame.zoomed = node_of(*answer.tree, state.zoomed);
   flame.boxes = flame_boxes(*answer.tree, flame.zoomed, state.size.width);
+  // The cursor goes to the zoomed box if its own is too narrow to be shown.
   uint32_t node = node_of(*answer.tree, state.box);
   auto found = std::ranges::find(flame.boxes, node, &FlameBox::node);
   if (found == flame.boxes.end())
