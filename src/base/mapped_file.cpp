@@ -157,6 +157,21 @@ Result<std::string> read_file(int fd, size_t limit) {
   }
 }
 
+UniqueFd file_in_memory(Bytes contents) {
+  UniqueFd file(memfd_create("gosym", MFD_CLOEXEC));
+  while (file && !contents.empty()) {
+    ssize_t size = write(file.get(), contents.data(), contents.size());
+    if (size < 0 && errno == EINTR)
+      continue;
+    if (size <= 0)
+      return {};
+    contents = contents.subspan(static_cast<size_t>(size));
+  }
+  if (file && lseek(file.get(), 0, SEEK_SET) != 0)
+    return {};
+  return file;
+}
+
 size_t read_at(int fd, uint64_t offset, std::span<std::byte> out) {
   size_t done = 0;
   while (done < out.size()) {

@@ -61,6 +61,10 @@ Result<std::string> read_file(const std::string& path, size_t limit);
 // Reads an open file to its end; `fd` stays the caller's.
 Result<std::string> read_file(int fd, size_t limit);
 
+// A file without a name with these bytes, to be read from its begin. errno says why there is
+// none.
+UniqueFd file_in_memory(Bytes contents);
+
 // Reads at a place of an open file; how many bytes there were. Fewer than wanted: the file ends
 // there, and errno is 0, or errno says what is wrong.
 size_t read_at(int fd, uint64_t offset, std::span<std::byte> out);

@@ -1,12 +1,9 @@
-#include <fcntl.h>
 #include <fmt/core.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <ctime>
 #include <memory>
 #include <optional>
@@ -18,8 +15,8 @@
 #include "base/mapped_file.h"
 #include "base/print.h"
 #include "base/text.h"
-#include "base/unique_fd.h"
 #include "commands/command.h"
+#include "confine/child.h"
 #include "output/output_file.h"
 #include "push/http_post.h"
 #include "push/push_state.h"
@@ -72,67 +69,30 @@ std::string url_of(const PushOptions& options) {
   return fmt::format("{}{}", url, path);
 }
 
-// The body of a request for a recording, by `gosym report`, which reads it in a process without
-// rights: nothing of a recording is understood here. None: it could not be made, or there is
-// nothing to be sent.
-struct MadeBody {
-  std::optional<std::string> body;
-  int status = 0;  // of gosym report
-};
-
 // More than any server takes: the collector's limit is 20 MiB.
 constexpr size_t kMaxBody = 64 << 20;
 
-[[noreturn]] void become_report(const PushOptions& options, const std::string& path, int out) {
-  // It must not outlive this process, which nobody would read from any more.
-  prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-  // "--" keeps a path that begins with '-' from being an option.
-  if (dup2(out, STDOUT_FILENO) >= 0)
+// The body of a request for a recording, by `gosym report`, which reads it in a process without
+// rights: nothing of a recording is understood here. Fails, with the status of that, if it
+// cannot be made or there is nothing to be sent.
+Result<std::string> make_body(const PushOptions& options, const std::string& path) {
+  Result<std::string> body = std::string();
+  auto become_report = [&] {
+    // "--" keeps a path that begins with '-' from being an option.
     execl("/proc/self/exe", "gosym", "report", "--format", options.protocol.c_str(), "--",
           path.c_str(), nullptr);
-  _exit(kNotFound);
-}
-
-// All that is written to a pipe, up to a limit; none: there is more.
-std::optional<std::string> read_all(int from) {
-  std::string all;
-  std::string part(1 << 16, '\0');
-  while (true) {
-    ssize_t size = read(from, part.data(), part.size());
-    if (size < 0 && errno == EINTR)
-      continue;
-    if (size <= 0)
-      return all;
-    all.append(part, 0, static_cast<size_t>(size));
-    if (all.size() > kMaxBody)
-      return std::nullopt;
-  }
-}
-
-MadeBody make_body(const PushOptions& options, const std::string& path) {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0)
-    return {.body = {}, .status = kFailure};
-  UniqueFd from(ends[0]);
-  UniqueFd to(ends[1]);
-  pid_t pid = fork();
-  if (pid < 0)
-    return {.body = {}, .status = kFailure};
-  if (pid == 0)
-    become_report(options, path, to.get());
-  // Else the pipe would have a writer, this process, and never end.
-  to.reset(-1);
-  MadeBody made{.body = read_all(from.get())};
-  // Who still writes is ended by that.
-  from.reset(-1);
-  int status = 0;
-  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-  }
-  made.status = WIFEXITED(status) ? WEXITSTATUS(status) : kFailure;
+  };
+  auto ended = run_child(become_report, [&](int from) { body = read_file(from, kMaxBody); });
+  if (!ended)
+    return std::move(ended).error();
+  // One that is not read to its end was ended by that: its status tells nothing.
+  if (!body)
+    return std::move(body).error().context("it is larger than a server takes");
+  int status = WIFEXITED(*ended) ? WEXITSTATUS(*ended) : kFailure;
   // A damaged recording has an answer as well.
-  if (made.status != kSuccess && made.status != kPartial)
-    made.body.reset();
-  return made;
+  if (status != kSuccess && status != kPartial)
+    return Error("it cannot be read").with_exit_status(status);
+  return body;
 }
 
 std::string compressed(std::string_view data) {
@@ -195,18 +155,15 @@ PushAttempt attempt_of(HttpReply reply) {
 }
 
 PushAttempt send_recording(const PushOptions& options, const std::string& path) {
-  MadeBody made = make_body(options, path);
-  // The status of a report without samples.
-  if (made.status == kNoTarget)
+  auto body = make_body(options, path);
+  if (!body && body.error().exit_status() == kNoTarget)
     return {PushOutcome::kNothing};
-  if (!made.body)
-    return {PushOutcome::kRefused, made.status == kSuccess || made.status == kPartial
-                                       ? "it is larger than a server takes"
-                                       : "it cannot be read"};
+  if (!body)
+    return {PushOutcome::kRefused, body.error().message()};
   const PushProtocol& protocol = protocol_of(options);
   HttpRequest request{.url = url_of(options),
                       .headers = options.headers,
-                      .body = std::move(*made.body),
+                      .body = *std::move(body),
                       .ca_file = options.ca_file};
   request.headers.push_back(fmt::format("Content-Type: {}", protocol.type));
   request.headers.push_back("User-Agent: gosym/" GOSYM_VERSION);

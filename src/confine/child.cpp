@@ -1,11 +1,15 @@
 #include "confine/child.h"
 
+#include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 
+#include "base/exit_status.h"
 #include "confine/channel.h"
 
 namespace gosym {
@@ -35,6 +39,35 @@ int start_child(UniqueFd& channel, std::vector<int> kept,
   close_all_but(std::move(kept));
   serve(theirs.get());
   _exit(0);
+}
+
+Result<int> run_child(const std::function<void()>& act,
+                      const std::function<void(int from)>& read) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0)
+    return system_error("pipe", errno);
+  UniqueFd from(ends[0]);
+  UniqueFd to(ends[1]);
+  int parent = getpid();
+  int pid = fork();
+  if (pid < 0)
+    return system_error("fork", errno);
+  if (pid == 0) {
+    // Nobody would read from it any more.
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() == parent && dup2(to.get(), STDOUT_FILENO) >= 0)
+      act();
+    _exit(kNotFound);
+  }
+  // The pipe comes to its end only if this process has no end for writing.
+  to.reset(-1);
+  read(from.get());
+  // One that still writes is ended by that.
+  from.reset(-1);
+  int status = 0;
+  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  return status;
 }
 
 }  // namespace gosym

@@ -254,12 +254,7 @@ private:
       add_line(out, functions_[to_index(frame.function)], frame.line);
     // No server has the files: one that shows nothing where a name is missing hides the frame.
     if (location.frame_count == 0)
-      add_line(out,
-               tables_.named_function(
-                   location.unnamed == Unnamed::kLeftOut
-                       ? profile_.unnamed_text(location)
-                       : unnamed_group(location.unnamed, profile_.image_of(location.mapping))),
-               0);
+      add_line(out, tables_.named_function(unnamed_function(profile_, location)), 0);
     if (!is_no_code(location.unnamed)) {
       uint32_t type = tables_.attribute("profile.frame.type", frame_type(location));
       out.add_packed_int32(otlp_field::kLocationAttributes, &type, &type + 1);

@@ -312,10 +312,7 @@ private:
 
   // The id of the function that stands for all code without a name for this reason.
   uint64_t reason_function(const Location& location) {
-    std::string text =
-        location.unnamed == Unnamed::kLeftOut
-            ? profile_.unnamed_text(location)
-            : unnamed_group(location.unnamed, profile_.image_of(location.mapping));
+    std::string text = unnamed_function(profile_, location);
     auto [known, is_new] = reason_numbers_.try_emplace(string(text), reasons_.size());
     if (is_new)
       reasons_.push_back(known->first);

@@ -144,6 +144,9 @@ private:
   uint64_t memory_beside() const {
     return images_.memory() + stacks_.memory() + held_bytes_ + 32 * kernel_addresses_.size();
   }
+  // The CPU that a record is counted for: 0 beyond the number that any machine has, as the file
+  // may name any.
+  uint32_t counted_cpu(uint32_t cpu) const { return counts_.size() >= raw::kMaxCpus ? 0 : cpu; }
   void leave_out(std::string problem);
   void set_info();
   void set_times(const FilePlaces& places);
@@ -424,8 +427,7 @@ void Conversion::add(Sample sample, const EventAttr& attr) {
   first_time_ = std::min(first_time_, sample.time);
   last_time_ = std::max(last_time_, sample.time);
   kernel_addresses_.insert(sample.kernel_stack.begin(), sample.kernel_stack.end());
-  if (counts_.size() >= raw::kMaxCpus)
-    recorded.cpu = 0;  // no machine has so many
+  recorded.cpu = counted_cpu(recorded.cpu);
   // perf writes no counts of samples by CPU: they are those of the samples that came.
   CpuCounts& counts = counts_[{recorded.cpu, recorded.event}];
   counts.cpu = recorded.cpu;
@@ -471,9 +473,10 @@ void Conversion::take(SidebandRecord record, const Trailer& trailer, Bytes bytes
     // share.
     uint64_t counter = load<uint64_t>(bytes, kHeaderSize + 16).value_or(0);
     // A damaged file may name any number of counters.
-    constexpr size_t kMaxCounters = 1 << 20;
+    constexpr size_t kMaxCounters = 1 << 16;
     if (throttling_.size() < kMaxCounters)
-      counts_[{trailer.cpu, 0}].throttled_ns += throttling_[counter].ended_by(*throttle);
+      counts_[{counted_cpu(trailer.cpu), 0}].throttled_ns +=
+          throttling_[counter].ended_by(*throttle);
   } else if (auto* comm = std::get_if<CommEvent>(&record)) {
     chunks_.add(std::move(*comm));
   } else if (auto* fork = std::get_if<ForkEvent>(&record)) {

@@ -2,19 +2,17 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <cstring>
 #include <string_view>
 
+#include "base/mapped_file.h"
 #include "base/text.h"
 #include "base/unique_fd.h"
+#include "confine/child.h"
 #include "confine/client_paths.h"
 
 // curl is told all it needs by files in memory: the configuration as descriptor 3, the body as
@@ -57,39 +55,19 @@ std::string config_of(const HttpRequest& request) {
   return config;
 }
 
-// A file in memory with these bytes, to be read from its begin.
-UniqueFd file_of(std::string_view bytes) {
-  UniqueFd file(memfd_create("gosym", MFD_CLOEXEC));
-  while (file && !bytes.empty()) {
-    ssize_t size = write(file.get(), bytes.data(), bytes.size());
-    if (size < 0 && errno == EINTR)
-      continue;
-    if (size <= 0)
-      return UniqueFd();
-    bytes.remove_prefix(static_cast<size_t>(size));
-  }
-  if (file)
-    lseek(file.get(), 0, SEEK_SET);
-  return file;
-}
-
 // In a new process, which becomes curl.
-[[noreturn]] void become_client(const HttpRequest& request, int body, int config, int out) {
-  prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+void become_client(const HttpRequest& request, int body, int config) {
   ReachablePaths paths = paths_of_client();
   // Between fork(2) and execl(3) the process gives up what curl does not need.
   paths.executed.emplace_back(kHttpClient);
   if (!request.ca_file.empty())
     paths.read.push_back(request.ca_file);
   enter(ProcessKind::kFetcher, paths);
-  bool is_ready = dup2(body, STDIN_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0 &&
-                  dup2(config, kConfigFd) >= 0;
+  bool is_ready = dup2(body, STDIN_FILENO) >= 0 && dup2(config, kConfigFd) >= 0;
   // A descriptor that had this number already is closed by execl() but for this.
   if (is_ready && (config != kConfigFd || fcntl(config, F_SETFD, 0) == 0))
     // --disable, which has to come first, ignores a configuration that the user has.
     execl(kHttpClient, "curl", "--disable", "--config", "/dev/fd/3", nullptr);
-  constexpr int kNotStarted = 127;
-  _exit(kNotStarted);
 }
 
 // The begin and the end of what is printed until the pipe is closed: a server may say a lot.
@@ -135,24 +113,14 @@ HttpReply reply_in(std::string_view printed) {
 }  // namespace
 
 HttpReply post(const HttpRequest& request) {
-  UniqueFd body = file_of(request.body);
-  UniqueFd config = file_of(config_of(request));
-  int ends[2];
-  if (!body || !config || pipe2(ends, O_CLOEXEC) != 0)
+  UniqueFd body = file_in_memory(as_bytes(request.body));
+  UniqueFd config = file_in_memory(as_bytes(config_of(request)));
+  if (!body || !config)
     return {.text = std::strerror(errno)};
-  UniqueFd from(ends[0]);
-  UniqueFd to(ends[1]);
-  pid_t pid = fork();
-  if (pid < 0)
-    return {.text = std::strerror(errno)};
-  if (pid == 0)
-    become_client(request, body.get(), config.get(), to.get());
-  // The pipe comes to its end only if no end for writing is left here.
-  to.reset(-1);
-  std::string printed = read_printed(from.get());
-  while (waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
-  }
-  return reply_in(printed);
+  std::string printed;
+  auto ended = run_child([&] { become_client(request, body.get(), config.get()); },
+                         [&](int from) { printed = read_printed(from); });
+  return ended ? reply_in(printed) : HttpReply{.text = ended.error().message()};
 }
 
 }  // namespace gosym

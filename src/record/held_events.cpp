@@ -28,16 +28,12 @@ size_t memory_of(const RawMapping& mapping) {
   return sizeof(mapping) + mapping.path.capacity();
 }
 
-uint64_t limit_of(const RawMapping& mapping) {
-  return mapping.start + mapping.length;
-}
-
 bool overlap(const RawMapping& a, const RawMapping& b) {
-  return a.start < limit_of(b) && b.start < limit_of(a);
+  return a.start < b.limit() && b.start < a.limit();
 }
 
 bool hides(const RawMapping& by, const RawMapping& old) {
-  return by.start <= old.start && limit_of(old) <= limit_of(by);
+  return by.start <= old.start && old.limit() <= by.limit();
 }
 
 bool is_same_place(const RawMapping& a, const RawMapping& b) {

@@ -54,6 +54,9 @@ struct RawMapping {
   uint64_t file_offset = 0;
   FileKey file = {};
   std::string path = {};  // may end in " (deleted)"
+
+  // The first address after it, or the last that there is.
+  uint64_t limit() const { return length > UINT64_MAX - start ? UINT64_MAX : start + length; }
 };
 
 // The ring was full.

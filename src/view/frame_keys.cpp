@@ -376,6 +376,12 @@ SampleKeys leaf_keys(const Profile& profile, std::span<const SampleCount> sample
 
 }  // namespace
 
+std::string unnamed_function(const Profile& profile, const Location& location) {
+  return location.unnamed == Unnamed::kLeftOut
+             ? profile.unnamed_text(location)
+             : unnamed_group(location.unnamed, profile.image_of(location.mapping));
+}
+
 std::string unnamed_group(Unnamed unnamed, const ProfileImage& image) {
   if (image.kind == ProfileImage::Kind::kKernel)
     return "[kernel]";

@@ -100,6 +100,8 @@ struct ChosenKey {
 
 // "[stripped libc.so.6]": all code of an image without a name for this reason, as one.
 std::string unnamed_group(Unnamed unnamed, const ProfileImage& image);
+// The name that stands for a location without frames where other tools show names alone.
+std::string unnamed_function(const Profile& profile, const Location& location);
 
 // The name of a key's file for people: that without directories, "[kernel]", ...
 std::string file_text(const Profile& profile, const ViewKey& key);

@@ -124,19 +124,6 @@ struct FileHelper::Reply {
 
 namespace {
 
-UniqueFd in_memory(Bytes text) {
-  UniqueFd file(memfd_create("copy", MFD_CLOEXEC));
-  while (file && !text.empty()) {
-    ssize_t size = write(file.get(), text.data(), text.size());
-    if (size <= 0)
-      return {};
-    text = text.subspan(static_cast<size_t>(size));
-  }
-  if (file && lseek(file.get(), 0, SEEK_SET) != 0)
-    return {};
-  return file;
-}
-
 Result<UniqueFd> copy_of(const OpenedFile& opened) {
   if (opened.size > kMaxCopy)
     return Error("too large to be copied");
@@ -259,7 +246,7 @@ UniqueFd FileHelper::answer(const Request& request, const UniqueFd& parser, Repl
         request.look == Look::kMaps ? look_at_maps(request.pid) : look_at_smaps(request.pid);
     if (!text)
       put(reply.problem, text.error().message());
-    return text ? in_memory(std::as_bytes(std::span(*text))) : UniqueFd();
+    return text ? file_in_memory(std::as_bytes(std::span(*text))) : UniqueFd();
   }
   return request.look == Look::kToRead ? answer_to_read(mapping, reply)
                                        : answer_mapped(mapping, parser, reply);
