@@ -71,7 +71,7 @@ std::string_view clone_suffix(std::string_view name) {
   return dot == std::string_view::npos ? std::string_view() : name.substr(dot);
 }
 
-// How many characters of a name in D are read at most, those that back references lead to counted
+// The most characters of a name in D that are read, those that back references lead to counted
 // each time. A reference is Q and its distance in base 26, the last digit in lower case; what it
 // leads to ends before it.
 uint64_t steps_of_d(std::string_view name) {

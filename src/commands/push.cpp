@@ -121,7 +121,7 @@ Result<std::string> token_header(const std::string& path) {
   return fmt::format("Authorization: Bearer {}", token);
 }
 
-// What is to be done about a recording.
+// The answer to a recording, and so what is to be done about it.
 enum class PushOutcome : uint8_t {
   kSent,
   kNothing,  // it has no samples

@@ -12,7 +12,7 @@ namespace gosym {
 
 namespace {
 
-// As often as Prometheus asks, as a rule.
+// Prometheus asks as often as this, as a rule.
 constexpr uint64_t kMetricsTime = 15'000'000'000;
 
 double as_seconds(uint64_t nanoseconds) {

@@ -37,7 +37,7 @@ std::optional<Span> parse_span(std::string_view text, uint64_t now);
 // "2026-11-22T14:02:30Z"
 std::string moment_text(uint64_t time);
 
-// Which of many recordings are wanted.
+// A choice of some of many recordings.
 struct WantedRecordings {
   Span span = {};
   std::vector<std::string> hosts = {};  // none: all
@@ -52,7 +52,7 @@ struct FoundRecording {
 };
 
 // The files that are meant: of directories all files "*.raw" that may have what is wanted, as
-// far as their names and times of change tell. Links and what is no regular file are left out:
+// far as their names and times of change tell. What is no regular file is left out:
 // a FIFO that somebody put there would hold us for good.
 Result<std::vector<FoundRecording>> find_recordings(const std::vector<std::string>& inputs,
                                                     const WantedRecordings& wanted);

@@ -26,7 +26,7 @@ public:
   // Likewise all that have been put there or found.
   void use_all();
 
-  // What was begun will not be finished.
+  // Drops the file that was begun: it will not be finished.
   void finish();
 
 private:

@@ -140,7 +140,7 @@ Result<> RotatingSink::try_again() {
   return begin_file();
 }
 
-// What was written of the file stays. If anything can be removed, there is room at once.
+// The part of the file that was written stays. If anything can be removed, there is room at once.
 void RotatingSink::give_up(const Error& error, int cause) {
   bool had_file = writer_ != nullptr;
   if (had_file)

@@ -84,7 +84,7 @@ private:
   const Tell tell_;
   const HasEnded has_ended_;
 
-  // What each file begins with.
+  // The state that each file begins with.
   PastState past_;
   std::map<ImageId, RecordedImage> images_;
   std::string kernel_symbols_;

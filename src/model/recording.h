@@ -16,7 +16,7 @@
 
 namespace gosym {
 
-// What the amounts of an event are.
+// The kind of an event's amounts.
 enum class Measure : uint8_t {
   kEvents,         // a number of what happened, or of bytes and the like
   kSamples,        // the samples themselves, of a file that says no more
@@ -33,7 +33,7 @@ inline constexpr std::string_view kOffCpuEvent = "off-cpu";
 inline constexpr std::string_view kWallEvent = "wall";
 inline constexpr std::string_view kGoroutineEvent = "goroutine";  // of a dump
 
-// What an event measures, of which only this is known, as of those in files. It is the only place
+// The measure of an event of which only this is known, as of those in files. It is the only place
 // that takes the name of an event for more than a name. Cycles stand for time if a frequency was
 // set and not a period.
 constexpr Measure measure_of(std::string_view name, uint64_t period, std::string_view unit) {

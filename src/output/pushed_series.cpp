@@ -45,7 +45,7 @@ std::string pprof_of(const Profile& profile, const std::vector<size_t>& numbers)
   return data;
 }
 
-// Of RFC 4648.
+// The encoding of RFC 4648.
 std::string base64(std::string_view bytes) {
   constexpr std::string_view kDigits =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

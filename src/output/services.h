@@ -13,7 +13,7 @@ namespace gosym {
 // container, by the first twelve digits of its id; else the process's name.
 std::string service_of(std::string_view cgroup, std::string_view process);
 
-// What stores of profiles tell apart. Text may be empty: not known.
+// A service as stores of profiles tell it from others. Text may be empty: not known.
 struct Service {
   std::string name;
   std::string host;

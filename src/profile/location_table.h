@@ -36,7 +36,7 @@ public:
   // million new ones are made: programs have a hundred thousand calls, a file that was made to
   // take all memory could have any number.
   std::optional<LocationId> of_word(Profile& profile, AddressSpace space, uint64_t address);
-  // What of_word() gives, if it makes nothing new for that; else none.
+  // The answer of of_word(), if that makes nothing new; else none.
   std::optional<std::optional<LocationId>> known_word(const Profile& profile,
                                                       AddressSpace space,
                                                       uint64_t address) const;

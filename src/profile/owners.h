@@ -91,11 +91,11 @@ constexpr size_t owner_fields_size() {
   for_each_owner_field([&](const auto& field) { size += sizeof(Owner().*field.member); });
   return size;
 }
-// What is left is padding.
+// The rest is padding.
 static_assert(sizeof(Owner) - owner_fields_size() < alignof(Owner),
               "a field has no row in the table");
 
-// Of all fields, and not of the padding that may be between them.
+// Hashes all fields, and not the padding that may be between them.
 struct OwnerHash {
   size_t operator()(const Owner& owner) const {
     std::array<char, owner_fields_size()> bytes;

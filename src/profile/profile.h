@@ -489,7 +489,7 @@ void add_fixed_mappings(Profile& profile);
 // Makes the timelines of a profile of the steps of its samples; none if these have no steps.
 void fill_timelines(Profile& profile);
 
-// What was counted of one of the events of a profile, besides its samples.
+// Counts of one of the events of a profile, besides its samples.
 struct EventCounts {
   UnwindCounts unwound;
   RecordingStats stats;

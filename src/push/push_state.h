@@ -8,7 +8,7 @@
 
 namespace gosym {
 
-// How far a directory of recordings has been sent to a server: a file with the name of the last
+// The progress of sending a directory of recordings to a server: a file with the name of the last
 // recording that needs no sending any more. It outlives whoever sends, so that nothing is left
 // out.
 class PushState {

@@ -143,7 +143,7 @@ public:
 
   // The next one; none behind the last.
   std::optional<Result<SampleBatch>> next();
-  // That of the tree, in bytes, when the last one had been decoded: however far this is ahead.
+  // The tree's size in bytes when the last one had been decoded: however far this is ahead.
   uint64_t memory() const { return memory_; }
 
 private:

@@ -120,7 +120,7 @@ std::optional<StackWord> moved(StackWord word, uint64_t shift) {
   return word;
 }
 
-// How many outermost words two stacks have in common, the outermost of both taken to be at one
+// The number of outermost words that two stacks share, the outermost of both taken to be at one
 // place: a thread is mostly sampled again before it returns to its outer callers.
 uint32_t count_shared(std::span<const StackWord> before, std::span<const StackWord> now) {
   if (before.empty() || now.empty())
@@ -829,7 +829,7 @@ public:
                                         : !add_words_by_step(i, tops);
       for (uint32_t j = 0; j < registers; j++)
         is_wrong |= !add_register(tops.words);
-      // As with stacks: a few bytes may stand for kMaxTopWords words, any number of times.
+      // Stacks are bounded in this way, too: a few bytes may stand for kMaxTopWords words, any number of times.
       if (tops.words.size() > kMaxChunkWords)
         return errorf("tops of more than {} words", kMaxChunkWords);
       if (is_wrong)

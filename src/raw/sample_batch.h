@@ -148,7 +148,7 @@ public:
   const std::string& problem() const { return problem_; }
   // About the bytes held, and never less than encode() will give.
   size_t size_in_memory() const;
-  // As much as a chunk shall have.
+  // It has as much as a chunk shall have.
   bool is_full() const;
 
   // The payload of a samples chunk (Samples in raw.proto), and back, of a tree that has come as

@@ -352,7 +352,7 @@ DirectoryContents::DirectoryContents(int directory, Retention keep, std::string 
 DirectoryContents::Draft DirectoryContents::begin_recording(uint64_t seconds_ago) {
   // A draft of an earlier recording that was not published is of no use any more.
   drop_draft();
-  // Who asks may have been taken over: a year is more than there is memory for.
+  // A recorder that asks may have been taken over: a year is more than there is memory for.
   constexpr uint64_t kYear = 366 * 86'400;
   // The time is that of the beginning, which for the last minutes of a flight recorder lies
   // before this.
@@ -448,7 +448,7 @@ void DirectoryContents::drop_stored() {
   stored_draft_.clear();
 }
 
-// What a recorder that was killed has left.
+// Removes the files that a recorder has left that was killed.
 void DirectoryContents::remove_drafts() const {
   auto is_draft = [](std::string_view name) {
     return name.starts_with('.') && name.ends_with(kDraftEnding);

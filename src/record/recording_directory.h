@@ -26,7 +26,7 @@ namespace gosym {
 
 inline constexpr std::string_view kFilesOfDirectory = "files";
 
-// How much of a directory is kept; 0: no limit.
+// The part of a directory that is kept; 0: no limit.
 struct Retention {
   uint64_t age_ns = 0;
   uint64_t size = 0;  // of everything in it

@@ -19,7 +19,7 @@ public:
   Result<> start(const RecordingDirectory& directory, Retention keep);
 
   UniqueFd begin_recording(uint64_t seconds_ago) override;
-  // What is too old is removed then, while the recording goes on.
+  // Recordings that are too old are removed then, while this one goes on.
   std::string publish() override;
   void drop() override;
   bool find_stored(std::string_view id) override;

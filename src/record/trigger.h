@@ -9,7 +9,7 @@
 
 namespace gosym {
 
-// What somebody waits for to happen on this machine:
+// A condition on this machine that somebody waits for:
 //
 //   cpu>80%                 so much of the time of all CPUs is used
 //   psi.cpu.some>30%        tasks wait so much of the time: cpu, memory or io, some or full

@@ -195,7 +195,7 @@ private:
   Copies creators_;
 };
 
-// What Code has remembered, which several threads may ask for at once while nobody asks Code
+// The answers that Code has remembered, which several threads may ask for while nobody asks Code
 // itself. Of a walk that needed anything else no result counts.
 class FixedCode {
 public:
@@ -457,7 +457,7 @@ public:
   static constexpr size_t kPart = 64;
   static constexpr size_t kMost = 64 * kPart;
 
-  // Those of the profile from `first` on, up to the last one or to kMost.
+  // Walks the stacks of the profile from `first` on, up to the last one or to kMost.
   void walk(const Code& code, const Profile& profile, const StackDumps& dumps, size_t first,
             size_t end) {
     first_ = first;

@@ -122,7 +122,7 @@ public:
   // file that is larger than `room`, in bytes, is not begun.
   std::optional<ImagePiece> next(uint64_t room);
 
-  // What comes next is for another recording, and so are the problems.
+  // All that comes next is for another recording, and so are the problems.
   void begin_part() {
     shares_.begin_anew();
     problems_.clear();

@@ -33,7 +33,7 @@ struct OpenedFile {
   std::optional<FileContents> contents;
 };
 
-// Where files of the host lie for one who runs in a container, or elsewhere with another root:
+// Sets where files of the host lie for one who runs in a container, or with another root:
 // a path that leads there to a file will lead the host's reports to it. To be called before
 // helpers are started.
 void set_host_root(const std::string& root);

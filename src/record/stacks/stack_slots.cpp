@@ -119,7 +119,7 @@ public:
     noted_.push_back(*word);
     return walked(*word);
   }
-  // Of the registers only what Go code asks for.
+  // Registers are read only as far as Go code asks for them.
   std::optional<WalkedWord<SampledAddress>> register_at(uint64_t number) const {
     if (number != kLinkRegister || number >= top_.registers.size())
       return std::nullopt;
@@ -164,7 +164,7 @@ uint64_t walk(const RecordedSample& sample, const StackTop& top, const UsefulWor
   if (chain.empty())
     return kMaxWordOffset;
   KnownCode code(rule_of);
-  // Where the leaf's rule is not known, as there was no time to look, it may be in a register too.
+  // The leaf's rule may be unknown, as there was no time to look: then it may be in a register too.
   NotedWords noted(words, top, needed);
   if (!code.rule(chain.front()))
     noted.register_at(kLinkRegister);
