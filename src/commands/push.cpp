@@ -1,12 +1,15 @@
+#include <fcntl.h>
 #include <fmt/core.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <ctime>
 #include <memory>
-#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,7 +17,9 @@
 #include "base/exit_status.h"
 #include "base/mapped_file.h"
 #include "base/print.h"
+#include "base/protobuf.h"
 #include "base/text.h"
+#include "base/unique_fd.h"
 #include "commands/command.h"
 #include "confine/child.h"
 #include "output/output_file.h"
@@ -62,11 +67,9 @@ const PushProtocol& protocol_of(const PushOptions& options) {
 std::string url_of(const PushOptions& options) {
   std::string_view url = options.url;
   std::string_view path = protocol_of(options).path;
-  if (url.ends_with(path))
-    return options.url;
   while (url.ends_with('/'))
     url.remove_suffix(1);
-  return fmt::format("{}{}", url, path);
+  return url.ends_with(path) ? std::string(url) : fmt::format("{}{}", url, path);
 }
 
 // More than any server takes: the collector's limit is 20 MiB.
@@ -78,6 +81,9 @@ constexpr size_t kMaxBody = 64 << 20;
 Result<std::string> make_body(const PushOptions& options, const std::string& path) {
   Result<std::string> body = std::string();
   auto become_report = [&] {
+    // What it says of a recording it would say at each attempt.
+    int nothing = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    dup2(nothing, STDERR_FILENO);
     // "--" keeps a path that begins with '-' from being an option.
     execl("/proc/self/exe", "gosym", "report", "--format", options.protocol.c_str(), "--",
           path.c_str(), nullptr);
@@ -91,7 +97,7 @@ Result<std::string> make_body(const PushOptions& options, const std::string& pat
   int status = WIFEXITED(*ended) ? WEXITSTATUS(*ended) : kFailure;
   // A damaged recording has an answer as well.
   if (status != kSuccess && status != kPartial)
-    return Error("it cannot be read").with_exit_status(status);
+    return Error("it cannot be read: gosym report tells why").with_exit_status(status);
   return body;
 }
 
@@ -109,15 +115,22 @@ std::string compressed(std::string_view data) {
 // Read again each time: tokens are replaced while we run.
 Result<std::string> token_header(const std::string& path) {
   constexpr size_t kMaxToken = 64 << 10;
-  auto text = read_file(path, kMaxToken);
+  // A FIFO would hold us until somebody writes to it.
+  UniqueFd file(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  struct stat status {};
+  if (!file || fstat(file.get(), &status) != 0)
+    return system_error(fmt::format("--token-file '{}'", printable(path)), errno);
+  if (!S_ISREG(status.st_mode))
+    return errorf("--token-file '{}' is not a regular file", printable(path));
+  auto text = read_file(file.get(), kMaxToken);
   if (!text)
     return std::move(text).error().context(fmt::format("--token-file '{}'", printable(path)));
-  // Only the first line: an editor may have put a line break behind it, and a header must not
-  // have one.
   std::string_view rest = *text;
   std::string_view token = take_line(rest);
+  while (token.ends_with('\r') || token.ends_with(' '))
+    token.remove_suffix(1);
   if (token.empty() || !is_printable(token))
-    return errorf("--token-file '{}' has no token", printable(path));
+    return errorf("--token-file '{}' has no token in its first line", printable(path));
   return fmt::format("Authorization: Bearer {}", token);
 }
 
@@ -136,18 +149,57 @@ struct PushAttempt {
   uint64_t retry_after = 0;  // seconds
 };
 
-// Servers are down, or full, or know us not yet: that can get better without another request.
-// One that fails at a request may do so each time.
-PushAttempt attempt_of(HttpReply reply) {
+// The part of a request that a server of OTLP says it has not taken, in an
+// ExportProfilesServiceResponse: partial_success = 1 with rejected_profiles = 1 and
+// error_message = 2. Empty: it has taken all.
+std::string rejected_in(const std::string& response) {
+  int64_t rejected = 0;
+  std::string why;
+  auto read_partial = [&](protozero::pbf_reader message) {
+    while (message.next())
+      switch (message.tag_and_type()) {
+        case protozero::tag_and_type(1, protozero::pbf_wire_type::varint):
+          rejected = message.get_int64();
+          break;
+        case protozero::tag_and_type(2, protozero::pbf_wire_type::length_delimited):
+          why = message.get_string();
+          break;
+        default:
+          message.skip();
+      }
+  };
+  auto read = read_protobuf(as_bytes(response), [&](protozero::pbf_reader message) {
+    while (message.next())
+      if (message.tag_and_type() ==
+          protozero::tag_and_type(1, protozero::pbf_wire_type::length_delimited))
+        read_partial(message.get_message());
+      else
+        message.skip();
+  });
+  constexpr size_t kMost = 200;  // bytes of what a server says
+  // A server that answers with another text has taken it.
+  return read && rejected > 0 ? fmt::format("the server rejects {} profiles: {}", rejected,
+                                            printable(why.substr(0, kMost)))
+                              : std::string();
+}
+
+// Servers that are down, or full, or do not know us yet, and addresses that lead elsewhere: that
+// can get better without another request. A server that fails at a request may do so each time.
+PushAttempt attempt_of(const HttpReply& reply, bool is_otlp) {
   constexpr int kOk = 200;
   constexpr int kRedirected = 300;
   std::string reason = reply.status == 0
                            ? reply.text
                            : fmt::format("the server answers {}{}{}", reply.status,
                                          reply.text.empty() ? "" : ": ", reply.text);
-  if (reply.status >= kOk && reply.status < kRedirected)
+  if (reply.status >= kOk && reply.status < kRedirected) {
+    std::string rejected = rejected_in(reply.body);
+    if (is_otlp && !rejected.empty())
+      return {PushOutcome::kRefused, std::move(rejected)};
     return {PushOutcome::kSent};
-  constexpr int kCanGetBetter[] = {0, 401, 403, 404, 408, 429, 502, 503, 504};
+  }
+  constexpr int kCanGetBetter[] = {0,   301, 302, 303, 307, 308, 401, 403, 404,
+                                   405, 407, 408, 425, 429, 502, 503, 504};
   if (std::ranges::find(kCanGetBetter, reply.status) != std::end(kCanGetBetter))
     return {PushOutcome::kNotNow, std::move(reason), reply.retry_after};
   return {reply.status >= 500 ? PushOutcome::kFailed : PushOutcome::kRefused,
@@ -178,7 +230,7 @@ PushAttempt send_recording(const PushOptions& options, const std::string& path) 
       return {PushOutcome::kNotNow, header.error().message()};
     request.headers.push_back(std::move(*header));
   }
-  return attempt_of(post(request));
+  return attempt_of(post(request), options.protocol == kProtocols[0].name);
 }
 
 void pause_for(uint64_t seconds) {
@@ -199,16 +251,17 @@ PushAttempt send_until_done(const PushOptions& options, const std::string& path)
   constexpr int kAttemptsOnce = 4;
   std::string told;
   uint64_t pause = 1;
+  int failures = 0;
   for (int attempts = 1;; attempts++) {
-    PushAttempt attempt = send_recording(options, path);
-    bool can_get_better =
-        attempt.outcome == PushOutcome::kNotNow || attempt.outcome == PushOutcome::kFailed;
-    if (!can_get_better)
-      return attempt;
+    // The recorder removes what is older than it keeps, while a server is down.
     if (!is_still_there(path))
-      return {PushOutcome::kRefused,
-              fmt::format("it was removed before it was sent; {}", attempt.reason)};
-    if (attempt.outcome == PushOutcome::kFailed && attempts >= kFailures)
+      return {PushOutcome::kRefused, fmt::format("it was removed before it was sent{}{}",
+                                                 told.empty() ? "" : "; ", told)};
+    PushAttempt attempt = send_recording(options, path);
+    if (attempt.outcome != PushOutcome::kNotNow && attempt.outcome != PushOutcome::kFailed)
+      return attempt;
+    failures += attempt.outcome == PushOutcome::kFailed ? 1 : 0;
+    if (failures >= kFailures)
       return {PushOutcome::kRefused, std::move(attempt.reason)};
     if (options.is_once && attempts >= kAttemptsOnce)
       return attempt;
@@ -224,31 +277,56 @@ PushAttempt send_until_done(const PushOptions& options, const std::string& path)
   }
 }
 
-// Recordings that are complete and not sent yet, in order of time.
-Result<std::vector<std::string>> waiting(const PushOptions& options, const PushState& state) {
+// Recordings that nobody writes any more and that are not sent yet, in order of time.
+Result<std::vector<std::string>> waiting(const PushOptions& options, PushState& state) {
   auto all = list_recordings(options.directory);
   if (!all)
     return std::move(all).error();
-  auto recorder = recorder_of(options.directory);
-  if (!recorder)
-    return std::move(recorder).error();
-  // The newest one is still written to.
-  if (*recorder && (*recorder)->kind == RecorderKind::kRotating && !all->empty())
-    all->pop_back();
+  std::set<std::string> there;
   std::vector<std::string> names;
-  for (const ListedRecording& recording : *all)
-    if (!state.is_done(recording.begin))
+  for (ListedRecording& recording : *all) {
+    if (!state.is_done(recording.name) &&
+        is_recording_at_rest(options.directory, recording.name))
       names.push_back(recording.name);
+    there.insert(std::move(recording.name));
+  }
+  if (auto kept = state.keep_only(there); !kept)
+    return std::move(kept).error();
   return names;
 }
 
-Result<> check_urls(const PushOptions& options) {
-  if (!options.url.starts_with("http://") && !options.url.starts_with("https://"))
+// "http://host…" or "https://host…", to which a path can be added.
+bool is_url_of_server(std::string_view url) {
+  for (std::string_view scheme : {"http://", "https://"})
+    if (url.starts_with(scheme))
+      return url.size() > scheme.size() && url[scheme.size()] != '/' && is_printable(url) &&
+             url.find_first_of("?# \"\\") == url.npos;
+  return false;
+}
+
+// A name of letters, digits and hyphens, and no header that says what the body is.
+bool is_header(std::string_view header) {
+  size_t colon = header.find(':');
+  std::string_view name = header.substr(0, colon);
+  auto is_of_name = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           c == '-' || c == '_';
+  };
+  auto is_name = [&](std::string_view of) {
+    return std::ranges::equal(name, of, {}, [](char c) { return std::tolower(c); });
+  };
+  return colon != header.npos && !name.empty() && std::ranges::all_of(name, is_of_name) &&
+         is_printable(header) && !is_name("content-type") && !is_name("content-length") &&
+         !is_name("content-encoding");
+}
+
+Result<> check_push_options(const PushOptions& options) {
+  if (!is_url_of_server(options.url))
     return errorf("'{}' is no URL of a server", printable(options.url))
         .with_hint("as in https://otel.example:4318")
         .with_exit_status(kUsage);
   for (const std::string& header : options.headers)
-    if (header.find(':') == header.npos || !is_printable(header))
+    if (!is_header(header))
       return errorf("--header '{}' is no 'Name: value'", printable(header))
           .with_exit_status(kUsage);
   if (access(kHttpClient, X_OK) != 0)
@@ -292,7 +370,7 @@ Result<> send_waiting(const PushOptions& options, PushState& state, PushCounts& 
 }
 
 Result<int> run_push(PushOptions& options) {
-  if (auto checked = check_urls(options); !checked)
+  if (auto checked = check_push_options(options); !checked)
     return std::move(checked).error();
   if (options.state.empty())
     options.state = PushState::default_path(options.directory, url_of(options));

@@ -63,7 +63,10 @@ void become_client(const HttpRequest& request, int body, int config) {
   if (!request.ca_file.empty())
     paths.read.push_back(request.ca_file);
   enter(ProcessKind::kFetcher, paths);
-  bool is_ready = dup2(body, STDIN_FILENO) >= 0 && dup2(config, kConfigFd) >= 0;
+  // Its warnings would come again with each attempt; errors are in what it prints at the end.
+  int nothing = open("/dev/null", O_WRONLY | O_CLOEXEC);
+  bool is_ready = dup2(body, STDIN_FILENO) >= 0 && dup2(nothing, STDERR_FILENO) >= 0 &&
+                  dup2(config, kConfigFd) >= 0;
   // A descriptor that had this number already is closed by execl() but for this.
   if (is_ready && (config != kConfigFd || fcntl(config, F_SETFD, 0) == 0))
     // --disable, which has to come first, ignores a configuration that the user has.
@@ -102,10 +105,18 @@ HttpReply reply_in(std::string_view printed) {
   told.remove_prefix(std::min(told.size(), after.size() + 1));
 
   HttpReply reply;
-  reply.status = static_cast<int>(parse_decimal(status).value_or(0));
+  // An interim answer, below 200, is none if nothing comes behind it.
+  constexpr int kFirstFinal = 200;
+  int code = static_cast<int>(parse_decimal(status).value_or(0));
+  reply.status = code >= kFirstFinal ? code : 0;
   // A date is not read: the caller's own pause will do.
   reply.retry_after = parse_decimal(after).value_or(0);
+  reply.body = said;
   constexpr size_t kMost = 200;  // bytes of what a server says
+  while (said.starts_with('\n') || said.starts_with('\r'))
+    said.remove_prefix(1);
+  if (reply.status == 0 && told.empty())
+    told = "the server did not answer";
   reply.text = printable(reply.status == 0 ? told : take_line(said).substr(0, kMost));
   return reply;
 }

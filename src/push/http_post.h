@@ -18,8 +18,9 @@ struct HttpRequest {
 };
 
 struct HttpReply {
-  int status = 0;            // of HTTP; 0: none came
+  int status = 0;            // of HTTP, from 200 on; 0: none came
   std::string text = {};     // the first line that the server said, or why none came; printable
+  std::string body = {};     // its first 64 KiB, as the server sent them
   uint64_t retry_after = 0;  // seconds that the server asks for; 0: it asks for none
 };
 

@@ -1,7 +1,10 @@
 #include "push/push_state.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <filesystem>
@@ -10,13 +13,26 @@
 #include "base/mapped_file.h"
 #include "base/sequence_pool.h"
 #include "base/text.h"
-#include "output/output_file.h"
+#include "record/recording_directory.h"
 
 namespace gosym {
 
 namespace {
 
-constexpr size_t kMaxState = 4096;  // bytes: a name has 255 at most
+constexpr size_t kMaxState = 64 << 20;  // bytes: a year of a name a minute has 25 MB
+
+// True if all of it was written, in one piece if a disk has room.
+bool write_at_end(int file, std::string_view text) {
+  while (!text.empty()) {
+    ssize_t size = write(file, text.data(), text.size());
+    if (size < 0 && errno == EINTR)
+      continue;
+    if (size <= 0)
+      return false;
+    text.remove_prefix(static_cast<size_t>(size));
+  }
+  return true;
+}
 
 std::string state_folder() {
   if (std::string given = environment("STATE_DIRECTORY"); !given.empty())
@@ -42,37 +58,68 @@ std::string PushState::default_path(const std::string& directory, const std::str
   return fmt::format("{}/push-{:016x}", folder, XXH3_64bits(of.data(), of.size()));
 }
 
-Result<PushState> PushState::open(std::string path) {
+Result<PushState> PushState::open(const std::string& path) {
   std::error_code failed;
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), failed);
-  PushState state(std::move(path));
+  constexpr mode_t kPrivate = 0600;
+  PushState state(
+      path, UniqueFd(::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_NONBLOCK | O_CLOEXEC,
+                            kPrivate)));
   struct stat status {};
-  // Nothing was sent yet. Another error is reported by read_file().
-  if (stat(state.path_.c_str(), &status) != 0 && errno == ENOENT)
-    return state;
-  auto text = read_file(state.path_, kMaxState);
+  if (!state.file_ || fstat(state.file_.get(), &status) != 0)
+    return state.error();
+  if (!S_ISREG(status.st_mode))
+    return errorf("'{}' is not a regular file", printable(path));
+  if (flock(state.file_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+    return errorf("'{}': another gosym push sends the same", printable(path));
+  auto text = read_file(state.file_.get(), kMaxState);
   if (!text)
-    return std::move(text).error().context(fmt::format("'{}'", printable(state.path_)));
+    return std::move(text).error().context(fmt::format("'{}'", printable(path)));
+  // A name without an end was being written when its writer was killed: it is sent once more.
   std::string_view rest = *text;
-  state.last_ = parse_recording_name(take_line(rest));
-  if (!state.last_)
-    return errorf("'{}' has no name of a recording", printable(state.path_))
-        .with_hint(
-            "it is no state of gosym push: name another file, or remove it to send all again");
+  rest = rest.substr(0, rest.rfind('\n') + 1);
+  while (!rest.empty()) {
+    std::string name(take_line(rest));
+    if (!parse_recording_name(name))
+      return errorf("'{}' has no names of recordings", printable(path))
+          .with_hint("it is no state of gosym push: name another file");
+    state.done_.insert(std::move(name));
+  }
+  if (text->ends_with('\n') || text->empty())
+    return state;
+  // The part of a name would become part of the next.
+  if (auto written = state.rewrite(); !written)
+    return std::move(written).error();
   return state;
 }
 
+Error PushState::error() const {
+  return system_error(fmt::format("'{}'", printable(path_)), errno);
+}
+
 Result<> PushState::set_done(const std::string& name) {
-  // Replaced as a whole, so that a crash leaves the former state: a recording may then be sent
-  // twice, and none is left out.
-  auto file = OutputFile::open(path_, Readers::kOwner);
-  if (!file)
-    return std::move(file).error();
-  file->write(name + '\n');
-  if (auto finished = file->finish(); !finished)
-    return finished;
-  last_ = parse_recording_name(name);
-  return Ok{};
+  if (write_at_end(file_.get(), name + '\n') && fdatasync(file_.get()) == 0) {
+    done_.insert(name);
+    return Ok{};
+  }
+  return error();
+}
+
+Result<> PushState::keep_only(const std::set<std::string>& names) {
+  constexpr size_t kMany = 100;  // lines that nobody needs, which a file may well have
+  if (done_.size() <= 2 * names.size() + kMany)
+    return Ok{};
+  std::erase_if(done_, [&](const std::string& name) { return !names.contains(name); });
+  return rewrite();
+}
+
+// In place, for the lock is the file's: if this is cut short, some are sent again.
+Result<> PushState::rewrite() {
+  std::string text;
+  for (const std::string& name : done_)
+    text += name + '\n';
+  return ftruncate(file_.get(), 0) == 0 && write_at_end(file_.get(), text) ? Result<>(Ok{})
+                                                                           : error();
 }
 
 }  // namespace gosym

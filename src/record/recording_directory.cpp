@@ -181,8 +181,12 @@ Result<std::vector<ListedRecording>> list_recordings(const std::string& director
     return system_error(fmt::format("'{}'", printable(directory)), errno);
   std::vector<ListedRecording> found;
   while (const dirent* entry = readdir(open.get()))
-    if (auto begin = parse_recording_name(entry->d_name))
-      found.push_back({*begin, entry->d_name});
+    if (auto begin = parse_recording_name(entry->d_name)) {
+      struct stat status {};
+      if (fstatat(dirfd(open.get()), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+          S_ISREG(status.st_mode))
+        found.push_back({*begin, entry->d_name});
+    }
   std::ranges::sort(found, {}, [](const ListedRecording& recording) {
     return std::tie(recording.begin, recording.name);
   });
@@ -307,7 +311,6 @@ bool is_own_file(const struct stat& status) {
   return S_ISREG(status.st_mode) && status.st_uid == geteuid();
 }
 
-// A recording that nobody writes.
 // The lock of a recording is held shared for the look and dropped with the descriptor. One
 // that is being written refuses.
 bool is_recording_at_rest(int directory, const std::string& name) {
@@ -587,6 +590,11 @@ bool DirectoryContents::make_room(uint64_t size) {
   }
   remove_unneeded(left);
   return freed > 0;
+}
+
+bool is_recording_at_rest(const std::string& directory, const std::string& name) {
+  UniqueFd open(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  return open && is_recording_at_rest(open.get(), name);
 }
 
 }  // namespace gosym

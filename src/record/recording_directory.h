@@ -52,8 +52,10 @@ struct ListedRecording {
   NameOfRecording begin;
   std::string name;
 };
-// All that are named so, in order of time. Fails if the directory cannot be read.
+// All regular files that are named so, in order of time. Fails if the directory cannot be read.
 Result<std::vector<ListedRecording>> list_recordings(const std::string& directory);
+// True of a recording that can be read and that nobody writes any more.
+bool is_recording_at_rest(const std::string& directory, const std::string& name);
 
 // This host's name, as that of a file: a host may call itself anything.
 std::string host_in_file_name();
