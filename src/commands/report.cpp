@@ -116,8 +116,10 @@ Result<> check_options(const ReportOptions& options, const Format& format) {
     return errorf("--needs: a list of files is text, csv, md or json, not {}", format.name)
         .with_exit_status(kUsage);
   if (format.is_binary && options.output == "-" && isatty(STDOUT_FILENO) != 0)
-    return errorf("a {} profile is not for a terminal", format.name)
-        .with_hint(fmt::format("name a file: gosym report --{0} cpu.{1}", format.name,
+    return errorf("{} is not for a terminal", format.name)
+        .with_hint(fmt::format("name a file: gosym report {}{} {}cpu.{}",
+                               format.is_request ? "-f " : "--", format.name,
+                               format.is_request ? "-o " : "",
                                format.name == "pprof" ? "pb.gz" : format.name))
         .with_exit_status(kUsage);
   if (options.has_goids && options.format != "pprof")

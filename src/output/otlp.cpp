@@ -279,11 +279,11 @@ private:
   // Keys are unique within a sample: a label that has one of ours is left out.
   uint32_t attributes_of(const Owner& owner) {
     std::vector<uint32_t> list;
-    std::vector<std::string_view> keys;
+    std::vector<std::string> keys;
     auto add = [&](std::string_view key, auto value) {
       if (std::ranges::find(keys, key) != keys.end())
         return;
-      keys.push_back(key);
+      keys.emplace_back(key);
       list.push_back(tables_.attribute(key, value));
     };
     auto add_text = [&](std::string_view key, StringId text) {
@@ -296,7 +296,7 @@ private:
     add_text("thread.name", owner.comm);
     add_text("thread.state", owner.state);
     for (const ProfileLabel& label : profile_.label_sets[owner.label_set])
-      add(profile_.strings[label.key], profile_.strings[label.value]);
+      add(label_for_store(profile_.strings[label.key]), profile_.strings[label.value]);
     // Samples of one owner share a list, and its number stands for all attributes in
     // SampleKey.
     return lists_.intern(list);
@@ -375,12 +375,16 @@ private:
       out.add_int64(otlp_field::kPeriod, static_cast<int64_t>(profile_.period(event)));
       return;
     }
-    std::string_view name =
-        of.measure == Measure::kWaiting ? "off_cpu" : std::string_view(of.name);
+    std::string name = event_for_store(of.name);
     std::string_view unit = measures_time(of) ? kNanoseconds
                             : of.unit.empty() ? "count"
                                               : std::string_view(of.unit);
     write_value_type(out, otlp_field::kSampleType, name, unit);
+    // Waits are known by having none; others are called by the type of their period.
+    if (of.measure == Measure::kWaiting)
+      return;
+    write_value_type(out, otlp_field::kPeriodType, name, unit);
+    out.add_int64(otlp_field::kPeriod, 1);
   }
 
   void write_profile(protozero::pbf_writer& scoped, const Service& service, uint32_t event,

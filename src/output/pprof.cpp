@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "model/container.h"
 #include "output/output_file.h"
+#include "output/services.h"
 #include "profile/accumulated_profile.h"
 #include "profile/pprof_fields.h"
 #include "profile/rewrite_stacks.h"
@@ -169,7 +170,13 @@ public:
         order_(order_of(profile.info.events)),
         of_go_(find_go_profile(profile.info.events)) {}
 
-  void write() && {
+  // Names of events and labels are those that stores take.
+  PprofWriter& for_store() {
+    is_for_store_ = true;
+    return *this;
+  }
+
+  void write() {
     number_used();
     write_header();
     write_mappings();
@@ -229,14 +236,18 @@ private:
     // nanoseconds or events.
     out_.add_int64(pprof_field::kPeriod,
                    signed_of(first.unit.empty() ? profile_.period() : first.period));
-    out_.add_int64(pprof_field::kDefaultSampleType, string(types.front().type));
+    out_.add_int64(pprof_field::kDefaultSampleType, string(type_text(types.front().type)));
     out_.add_int64(pprof_field::kTimeNanos, signed_of(profile_.start_realtime_ns));
     out_.add_int64(pprof_field::kDurationNanos, signed_of(recorded_ns()));
   }
 
+  std::string type_text(std::string_view type) const {
+    return is_for_store_ ? event_for_store(type) : std::string(type);
+  }
+
   void write_value_type(pprof_field::Profile where, const ValueType& type) {
     protozero::pbf_writer value(out_, where);
-    value.add_int64(pprof_field::kType, string(type.type));
+    value.add_int64(pprof_field::kType, string(type_text(type.type)));
     value.add_int64(pprof_field::kUnit, string(type.unit));
   }
 
@@ -437,8 +448,11 @@ private:
     });
     if (profile_.recordings.size() > 1)
       write_text(out, "host", profile_.recordings[owner.recording].info.host);
-    for (const ProfileLabel& label : profile_.label_sets[owner.label_set])
-      write_own_label(out, profile_.strings[label.key], profile_.strings[label.value]);
+    for (const ProfileLabel& label : profile_.label_sets[owner.label_set]) {
+      std::string_view key = profile_.strings[label.key];
+      write_own_label(out, is_for_store_ ? label_for_store(key) : std::string(key),
+                      profile_.strings[label.value]);
+    }
   }
 
   void write_cgroup(protozero::pbf_writer& sample, std::string_view path) {
@@ -493,6 +507,7 @@ private:
   std::span<const SampleCount> samples_;
   const Write& write_;
   std::optional<double> scale_;
+  bool is_for_store_ = false;
   std::vector<uint32_t> order_;  // numbers of events
   const GoProfileTypes* of_go_;  // null: of no profile that Go's runtime makes
   std::string data_;             // that is not written yet
@@ -515,14 +530,16 @@ void encode_pprof(const Profile& profile, const Write& write) {
 }
 
 void write_pprof(const Profile& profile, const Write& write) {
-  write_pprof_of(profile, profile.samples, write);
+  GzipStream stream(write);
+  encode_pprof(profile, [&](std::string_view data) { return stream.write(data); });
+  stream.finish();
 }
 
-void write_pprof_of(const Profile& profile, std::span<const SampleCount> samples,
-                    const Write& write) {
+void write_pprof_for_store(const Profile& profile, std::span<const SampleCount> samples,
+                           const Write& write) {
   GzipStream stream(write);
   auto compress = [&](std::string_view data) { return stream.write(data); };
-  PprofWriter(profile, samples, compress).write();
+  PprofWriter(profile, samples, compress).for_store().write();
   stream.finish();
 }
 

@@ -20,9 +20,10 @@ namespace gosym {
 //   labels     thread (its name), pid, tid
 //   comments   gosym's version, the command that recorded, the filter, what was lost
 void write_pprof(const Profile& profile, const Write& write);
-// Some of the samples, with what they have.
-void write_pprof_of(const Profile& profile, std::span<const SampleCount> samples,
-                    const Write& write);
+// Some of the samples, with the locations and functions that they have, for a store of profiles
+// (services.h).
+void write_pprof_for_store(const Profile& profile, std::span<const SampleCount> samples,
+                           const Write& write);
 
 // Writes the profile that `go tool pprof -diff_base` makes of two: the samples of `after`, and
 // those of `before` with negative values, multiplied by `scale` so that they compare, and the

@@ -38,7 +38,7 @@ std::string pprof_of(const Profile& profile, const std::vector<size_t>& numbers)
   std::string data;
   // The whole profile is in memory: a field of protobuf has its length first, and base64()
   // takes all bytes at once.
-  write_pprof_of(profile, samples, [&](std::string_view part) {
+  write_pprof_for_store(profile, samples, [&](std::string_view part) {
     data += part;
     return true;
   });

@@ -2,6 +2,10 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <functional>
+#include <utility>
+
 #include "base/sequence_pool.h"
 #include "model/workload.h"
 
@@ -18,6 +22,36 @@ std::string service_of(std::string_view cgroup, std::string_view process) {
   return std::string(process);
 }
 
+namespace {
+
+std::map<Service, std::vector<size_t>> with_others_as_one(
+    std::map<Service, std::vector<size_t>> services) {
+  constexpr size_t kMaxServices = 100;
+  if (services.size() <= kMaxServices)
+    return services;
+  std::vector<std::pair<size_t, const Service*>> sizes;
+  for (const auto& [service, samples] : services)
+    sizes.emplace_back(samples.size(), &service);
+  // Stable, so that of those with as many samples the same ones are told each time.
+  std::ranges::stable_sort(sizes, std::greater<>(),
+                           [](const auto& size) { return size.first; });
+  std::map<Service, std::vector<size_t>> result;
+  for (size_t i = 0; i < sizes.size(); i++) {
+    const Service& service = *sizes[i].second;
+    Service kept = i < kMaxServices ? service
+                                    : Service{.name = "other",
+                                              .host = service.host,
+                                              .machine = service.machine,
+                                              .container = {},
+                                              .pod = {}};
+    std::vector<size_t>& samples = result[std::move(kept)];
+    samples.insert(samples.end(), services[service].begin(), services[service].end());
+  }
+  return result;
+}
+
+}  // namespace
+
 std::map<Service, std::vector<size_t>> samples_by_service(const Profile& profile) {
   std::map<Service, std::vector<size_t>> services;
   for (size_t i = 0; i < profile.samples.size(); i++) {
@@ -33,7 +67,25 @@ std::map<Service, std::vector<size_t>> samples_by_service(const Profile& profile
               .pod = std::move(workload.pod)}]
         .push_back(i);
   }
-  return services;
+  return with_others_as_one(std::move(services));
+}
+
+std::string label_for_store(std::string_view key) {
+  // What attributes of resources and samples begin with, and labels of series.
+  constexpr std::string_view kOwners[] = {"service", "host", "process", "thread",  "container",
+                                          "pod",     "k8s",  "os",      "profile", "telemetry",
+                                          "pprof",   "span", "trace",   "pid",     "tid",
+                                          "cgroup",  "goid", "state",   "waker",   "_"};
+  bool is_reserved = key.empty() || std::ranges::any_of(kOwners, [&](std::string_view owner) {
+                       return key.starts_with(owner);
+                     });
+  return is_reserved ? fmt::format("label.{}", key) : std::string(key);
+}
+
+std::string event_for_store(std::string_view name) {
+  std::string result(name);
+  std::ranges::replace(result, '-', '_');
+  return result;
 }
 
 std::string profile_id(const Profile& profile, const Service& service, std::string_view what) {

@@ -7,6 +7,7 @@ import functools
 import gzip
 import http.server
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -15,7 +16,7 @@ import subprocess
 import threading
 import time
 
-from common import (GOSYM, build_demo, build_spin, call, fetched, gosym, new_place, pprof_file, read_pprof, record,
+from common import (GO_ENVIRONMENT, GOSYM, build_demo, build_spin, call, fetched, go, gosym, new_place, pprof_file, read_pprof, record,
                     run, running, wait_for)
 
 Request = collections.namedtuple("Request", "path headers body")
@@ -138,7 +139,7 @@ def otlp_is_what_pprof_says():
     resources = decoded(body)
     assert {names["service.name"] for names, _ in resources} >= {"demo", "spin"}, resources
     profile = read_pprof(pprof_file(files()[0]))
-    for event, name in enumerate(("samples count cpu nanoseconds", "page-faults count  ")):
+    for event, name in enumerate(("samples count cpu nanoseconds", "page_faults count page_faults count")):
         found = collections.Counter()
         for _, profiles in resources:
             for head, samples in profiles:
@@ -209,6 +210,69 @@ def servers_that_fail():
         assert push(server, state=state).err == "sent 3 recordings\n"
 
 
+def answers_that_are_none():
+    """An interim answer, a part that was rejected, failures between others."""
+    with Server(103, 503, 503, 503, 500, 200) as server:
+        done = push(server, check=False)
+        assert done.status == 1 and "left out" not in done.err, done
+    rejected = b"\x0a\x0b\x08\x05\x12\x07no room"
+    with Server((200, {}, rejected), 200) as server:
+        done = push(server, check=False)
+        assert done.status == 3 and "rejects 5 profiles: no room" in done.err, done
+        assert len(server.requests) == 3
+
+
+def names_that_go_back():
+    """A clock that is set back, and files that come later: all of them are sent, once."""
+    directory, state = new_place("kept"), new_place("state")
+    directory.mkdir()
+    with Server() as server:
+        for name in ("host-20300101T000000Z.raw", "host-20260101T000000Z.raw", "other-20260101T000000Z.raw"):
+            shutil.copy(files()[0], directory / name)
+            assert push(server, state=state, directory=directory).err == "sent 1 recording\n"
+        (directory / "host-20310101T000000Z.raw").symlink_to(files()[1])
+        os.mkfifo(directory / "host-20320101T000000Z.raw")
+        assert push(server, state=state, directory=directory).err == "sent 0 recordings\n"
+        state.write_text(state.read_text() + "host-2031")
+        assert push(server, state=state, directory=directory).err == "sent 0 recordings\n"
+        assert len(server.requests) == 3
+
+
+def two_at_once():
+    state = new_place("state")
+    with Server(503) as server, running_push(server, state=state):
+        wait_for(lambda: server.requests, "a request")
+        done = push(server, state=state, check=False)
+        assert done.status == 1 and "another gosym push" in done.err, done
+
+
+def whose_samples_are():
+    """A program says by no label, and by no name, that its samples are another's."""
+    source = new_place("labels.go")
+    source.write_text("""package main
+import ("context"; "runtime/pprof")
+func main() {
+	pprof.Do(context.Background(), pprof.Labels("service.name", "victim", "", "empty", "tenant", "t1"),
+		func(context.Context) { for { } })
+}
+""")
+    program = new_place("labels")
+    call(go("newest"), "build", "-o", program, source, env=GO_ENVIRONMENT)
+    names = new_place("names.py")
+    names.write_text("import ctypes\nlibc = ctypes.CDLL(None)\nwhile True:\n for n in range(300):\n"
+                     "  libc.prctl(15, b'svc%d' % n)\n  for _ in range(20000): pass\n")
+    with running(program) as one, running("/usr/bin/python3", names) as other:
+        recording = record("-p", f"{one},{other}", samples=1500)
+    resources = decoded(subprocess.run([GOSYM, "report", "-f", "otlp", recording], capture_output=True,
+                                       check=True).stdout)
+    services = {resource["service.name"] for resource, _ in resources}
+    assert "labels" in services and "victim" not in services and len(services) <= 101, services
+    attributes = " ".join(sample.attributes for _, profiles in resources for _, samples in profiles
+                          for sample in samples)
+    assert "label.service.name=victim" in attributes and "label.=empty" in attributes, attributes[:500]
+    assert "tenant=t1" in attributes and ",service.name" not in attributes, attributes[:500]
+
+
 def one_that_fails_at_a_request():
     with Server(*[500] * 5, 200) as server:
         with running_push(server) as pushing:
@@ -220,9 +284,9 @@ def one_that_fails_at_a_request():
 
 
 @contextlib.contextmanager
-def running_push(server, *options, directory=None):
-    pushing = subprocess.Popen([GOSYM, "push", directory or filled(), server.url, "--state", new_place("state"),
-                                *options], stderr=subprocess.PIPE, text=True)
+def running_push(server, *options, directory=None, state=None):
+    pushing = subprocess.Popen([GOSYM, "push", directory or filled(), server.url, "--state",
+                                state or new_place("state"), *options], stderr=subprocess.PIPE, text=True)
     try:
         yield pushing
     finally:
@@ -286,10 +350,21 @@ def wrong_use():
                                     ((filled(), "http://localhost:9", "--as", "graphite"), 2, "otlp")):
         done = gosym("push", "--once", "--state", new_place("state"), *arguments, check=False)
         assert done.status == status and word in done.err, done
+    for url in ("http://", "http:///path", "http://host/?token=x", "http://host/#part", "http://host/\nurl = x"):
+        done = push(url, check=False)
+        assert done.status == 2 and "URL" in done.err, done
+    for header in ("@/etc/passwd:", ": x", "Content-Length: 5", "no colon"):
+        done = push("http://localhost:9", "--header", header, check=False)
+        assert done.status == 2 and "--header" in done.err, done
     state = new_place("state")
     state.write_text("no name\n")
     done = push("http://127.0.0.1:9", state=state, check=False)
     assert done.status == 1 and "state of gosym push" in done.err, done
+    fifo = new_place("fifo")
+    os.mkfifo(fifo)
+    for options in (["--state", fifo], ["--token-file", fifo, "--state", new_place("state")]):
+        done = gosym("push", "--once", filled(), "http://127.0.0.1:9", *options, check=False)
+        assert done.status == 1 and "not a regular file" in done.err, done
 
 
 run([("each recording is sent once", each_recording_once),
@@ -297,6 +372,10 @@ run([("each recording is sent once", each_recording_once),
      ("Pyroscope", pyroscope_takes_it),
      ("Parca", parca_takes_it),
      ("servers that are full, down, or refuse", servers_that_fail),
+     ("answers that are none, and parts that are rejected", answers_that_are_none),
+     ("names that go back, links and FIFOs", names_that_go_back),
+     ("two at once", two_at_once),
+     ("whose samples are", whose_samples_are),
      ("a request that a server fails at", one_that_fails_at_a_request),
      ("tokens and headers are shown to nobody", secrets),
      ("certificates", certificates),
