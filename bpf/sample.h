@@ -191,7 +191,7 @@ enum gosym_state {
 // had no sample for the longest time begin anew.
 #define GOSYM_MAX_WAIT_RATES 8192
 
-// Times that such a threshold is doubled at most: 10 ms become 127 days.
+// Times that such a threshold is doubled at most: 10 ms become 124 days.
 #define GOSYM_MAX_DOUBLINGS 30
 
 // A process whose waits have samples.

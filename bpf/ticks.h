@@ -53,6 +53,9 @@ static __always_inline __u64 take_due(__u64* last_tick, __u64 period, __u64 now)
   return due;
 }
 
+// The first timer's ticks count until the handover, those of the slow timers from then on. Its
+// last tick is due exactly at the handover, as first_timer_ns is a number of whole ticks: half a
+// tick more lets that one count even if it is a little late.
 static __always_inline bool is_counted(struct gosym_counters* counts, __u32 event,
                                        bool is_first, __u64 now) {
   if (is_first && !counts->handover)

@@ -165,7 +165,7 @@ static __always_inline bool is_bounded(void) {
 }
 
 // Times that the threshold of a process is doubled now: it is halved again with each span in
-// which the process had less than half of the samples that it may have. Two CPUs at once may
+// which the process had at most half of the samples that it may have. Two CPUs at once may
 // halve it twice, as they may double it twice below: chance still decides by what each of them
 // saw.
 static __always_inline __u32 doublings_of(__u32 pid, __u64 now) {

@@ -26,6 +26,7 @@
 #include "browser/draw.h"
 #include "browser/terminal.h"
 #include "browser/update.h"
+#include "profile/filter.h"
 
 namespace gosym::browser {
 
@@ -262,7 +263,9 @@ void catch_signals() {
     sigaction(number, &action, nullptr);
 }
 
-// The profile with what the answer shows of it.
+// Makes the profile that is exported: with the samples that picks and the chosen time leave, and
+// a `filter` that names both. The selection is not named again, as select() has added its options
+// to `filter`. recorded_amounts is the amount before all this, for "12 % of all".
 Profile shown_profile(const Answer& answer) {
   Profile profile = answer.profile();
   if (answer.selected->total != answer.selected->recorded)
@@ -271,8 +274,15 @@ Profile shown_profile(const Answer& answer) {
   Query picked = answer.query;
   picked.selection = {};
   std::string words = joined(words_of(picked, profile.time_step), ", ");
-  if (!words.empty())
-    profile.filter += (profile.filter.empty() ? "" : " ") + words;
+  if (words.empty())
+    return profile;
+  profile.filter += (profile.filter.empty() ? "" : " ") + words;
+  if (picked.time != Steps())
+    narrow_time(
+        {picked.time.begin * profile.time_step,
+         picked.time.end == UINT32_MAX ? UINT64_MAX : picked.time.end * profile.time_step},
+        profile);
+  forget_dropped(profile);
   return profile;
 }
 

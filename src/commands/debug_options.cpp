@@ -23,16 +23,19 @@ constexpr size_t kMaxUrlFile = 65536;  // a few lines, each with a URL
 std::string urls_of_system() {
   std::vector<std::string> paths;
   std::error_code failed;
-  for (const auto& entry : std::filesystem::directory_iterator("/etc/debuginfod", failed))
-    if (entry.path().extension() == ".urls")
-      paths.push_back(entry.path());
+  for (auto entry = std::filesystem::directory_iterator("/etc/debuginfod", failed);
+       !failed && entry != std::filesystem::directory_iterator(); entry.increment(failed))
+    if (entry->path().extension() == ".urls")
+      paths.push_back(entry->path());
   std::ranges::sort(paths);
 
   std::string urls;
   for (const std::string& path : paths)
     if (auto text = read_file(path, kMaxUrlFile))
       urls += *text + " ";
-  std::ranges::replace(urls, '\n', ' ');
+  // DEBUGINFOD_URLS has spaces between them.
+  for (char space : {'\n', '\t', '\r'})
+    std::ranges::replace(urls, space, ' ');
   urls.erase(0, urls.find_first_not_of(' '));
   urls.erase(urls.find_last_not_of(' ') + 1);
   return urls;

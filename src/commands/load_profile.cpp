@@ -789,7 +789,9 @@ bool was_removed(const FoundRecording& file) {
   return file.was_listed && access(file.path.c_str(), F_OK) != 0 && errno == ENOENT;
 }
 
-// Leaves those of the time and the hosts that are wanted, by what they say themselves.
+// Removes the recordings that are not of a wanted host or not of the wanted time.
+// find_recordings() chose by names and times of change of files alone; host and clocks inside the
+// recordings decide here.
 Result<> keep_wanted(const WantedRecordings& wanted, Inputs& inputs) {
   if (wanted == WantedRecordings())
     return Ok{};

@@ -258,8 +258,8 @@ Result<Image> parse(Bytes file) {
   if (auto segments = read_segments(image, header->segments); !segments)
     return std::move(segments).error();
   const TableExtent& table = header->sections;
-  // The end is kept for missing_bytes(), even though the table itself may not be in the file.
-  // A count that no file has tells nothing about its length.
+  // missing_bytes() needs the end of the table, which may lie beyond the end of the file. A count
+  // above kMaxSections is damage: no end is computed from it.
   if (table.count <= kMaxSections)
     image.section_table_end = add_or_max(table.offset, table.count * table.entry_size);
   // The kernel does without sections, so an image without them is still of use. The problem is

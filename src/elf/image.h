@@ -136,7 +136,8 @@ struct FileExtent {
 // that is not ELF.
 std::vector<FileExtent> header_tables(Bytes file);
 
-// Fails for what is not ELF, and for headers that are cut short or contradict themselves.
+// Fails for what is not ELF, and for a damaged ELF header or table of segments. A damaged table of
+// sections is no failure: `section_problem` says why there are none.
 Result<Image> parse(Bytes file);
 
 // Description of an image in words, as file(1) gives one.

@@ -54,8 +54,9 @@ Result<std::optional<DebugFile>> open_debug_file(const elf::Image& image,
 std::vector<std::string> debug_file_places(const elf::Image& image, const std::string& path,
                                            const DebugFileOptions& options);
 
-// For an image that is not there, of the id that stores know it by (elf::store_id): itself, or
-// its debug file, DIR/.build-id/xx/yyyy or yyyy.debug. Else as above.
+// Opens the image with this id (elf::store_id), or else its debug file, when the image's own path
+// is of no use: DIR/.build-id/xx/yyyy of each debug directory, then yyyy.debug. Only the id is
+// compared; servers are not asked. None and errors as for open_debug_file().
 Result<std::optional<DebugFile>> open_stored_file(const std::string& id,
                                                   const DebugFileOptions& options);
 

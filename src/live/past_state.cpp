@@ -55,9 +55,11 @@ void PastState::add(CommEvent event) {
     name = std::move(event);
 }
 
+// A new process has nothing of an earlier one with its number: mappings and names from before the
+// fork are forgotten. Its own may have come before this event, and stay.
 void PastState::add(const ForkEvent& event) {
   if (event.pid == event.parent_pid)
-    return;  // a thread, which is told by its name
+    return;  // a new thread: the state has nothing of it until its CommEvent comes
   Process& process = processes_[event.pid];
   if (event.time < process.begin)
     return;

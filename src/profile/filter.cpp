@@ -167,21 +167,27 @@ void apply(const Filter& filter, Profile& profile) {
   size_t dropped = std::erase_if(profile.samples.own(), [&](const SampleCount& sample) {
     return !is_in_time(sample) || !keeps_owner[to_index(sample.owner)];
   });
-  if (filter.time != TimeRange()) {
-    // The profile's time becomes the part that was chosen, so that rates and loads are of it.
-    uint64_t from = profile.time_begin();
-    uint64_t to = std::max(from, from + profile.duration_ns);
-    uint64_t begin = std::clamp(filter.time.begin, from, to);
-    profile.start_realtime_ns += begin - from;
-    profile.duration_ns = std::clamp(filter.time.end, begin, to) - begin;
-  }
+  narrow_time(filter.time, profile);
   if (dropped == 0)
     return;
-  // These counts are of all samples, and nothing tells the part that is left.
+  drop_unused_stacks(profile);
+  forget_dropped(profile);
+}
+
+void narrow_time(const TimeRange& time, Profile& profile) {
+  if (time == TimeRange())
+    return;
+  uint64_t from = profile.time_begin();
+  uint64_t to = std::max(from, from + profile.duration_ns);
+  uint64_t begin = std::clamp(time.begin, from, to);
+  profile.start_realtime_ns += begin - from;
+  profile.duration_ns = std::clamp(time.end, begin, to) - begin;
+}
+
+void forget_dropped(Profile& profile) {
   profile.idle_ns = 0;
   profile.unwound = {};
   profile.unwound_by_event.clear();
-  drop_unused_stacks(profile);
   fill_timelines(profile);
 }
 

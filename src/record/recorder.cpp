@@ -971,6 +971,9 @@ void Recorder::count_out(ProcessState& process) {
   unreadable_count_ += process.is_sampled && process.unreadable_at ? 1 : 0;
 }
 
+// Writes the perf map of a process as it is now. `time`, of CLOCK_MONOTONIC, is the end of the
+// process or, while it runs, that of the part that is being finished. A process without samples
+// has none, nor one with no code but that of files.
 Result<> Recorder::write_perf_map(uint32_t pid, const ProcessState& process, uint64_t time) {
   if (!process.is_sampled || !process.perf_map)
     return Ok{};

@@ -358,11 +358,12 @@ SampleKeys process_keys(const Profile& profile, std::span<const SampleCount> sam
   return result;
 }
 
+// Each sample has the key of its innermost frame. "(none)" is for a sample without a stack, and
+// for one whose stack has only a gap (Unnamed::kLeftOut) in a dimension where gaps have no key.
 SampleKeys leaf_keys(const Profile& profile, std::span<const SampleCount> samples, Kind kind) {
   FrameKeys frames(profile, kind);
   SampleKeys result;
   result.keys.assign(frames.all().begin(), frames.all().end());
-  // A sample without a stack, or with one of gaps alone, has no frame to be told by.
   auto none = static_cast<KeyId>(result.keys.size());
   result.keys.push_back({.text = std::string(kNoText)});
   std::vector<KeyId> ids;

@@ -36,8 +36,9 @@ Result<ResidentMemory> read_resident(const GoroutineSource& source,
   std::set<uint64_t> arenas(counts.arenas.begin(), counts.arenas.end());
   for (const proc::MemoryUse& use : uses) {
     const proc::MapsEntry& mapping = use.mapping;
-    // A mapping may begin before an arena; it is the heap's if any arena begins in it. Arenas
-    // are numbered by address, of 64 MiB each: the first that does not lie before the mapping.
+    // A mapping is the heap's if it overlaps an arena: it may begin before the arena, or within
+    // it. Arenas have 64 MiB each and are numbered by address / kArenaSize; `arena` is the first
+    // one that ends behind the mapping's begin.
     auto arena = arenas.lower_bound(mapping.start / kArenaSize);
     bool is_named = !mapping.path.empty();
     // From Go 1.25 on the runtime names its mappings, where the kernel has

@@ -232,6 +232,8 @@ Tell answer_printer(const ResolveOptions& options) {
   };
 }
 
+// Answers the items of a stream, batch by batch, until it ends: an empty batch is the end, since
+// ItemLines::next() passes over blank lines. `ask(items, tell)` gives each answer to `tell`.
 template <class Lines, class AskItems>
 Result<> resolve_lines(Lines lines, const AskItems& ask, const ResolveOptions& options) {
   Tell tell = answer_printer(options);
