@@ -984,7 +984,7 @@ test("a comparison: sums and verdicts are those of gosym diff, and colours say w
   gosym("diff", "--html", page, ...sides);
   await browser.open(page);
   assert.equal(await inPage("gosym.error"), null);
-  assert.match(await text("#what"), /^before: .*handler=read\).* samplesafter: .*handler=write\)/);
+  assert.match(await text("#what"), /^before: .*handler=read\).* UTC · .* s · .* samplesafter: .*handler=write\)/);
   assert.equal(await inPage("document.getElementById('heat').hidden"), true);
   const found = Object.fromEntries((await inPage("gosym.changes()")).map((each) => [each.name, each]));
   const verdicts = [];

@@ -146,9 +146,9 @@ TEST_CASE("pprof: code without a name in a mapping with names says why") {
   profile.locations[0].frame_count = 0;
   profile.locations[0].unnamed = Unnamed::kNoSymbol;
   std::string data = written_by(encode_pprof, profile);
-  CHECK(messages(data, 4, {})[0] == "1=0x1 2=0x1 3=0x400fff 4={1=0x6 2=0x0}");
-  CHECK(messages(data, 5, {2, 3, 4})[5] ==
-        "1=0x6 2=[no symbol demo] 3=[no symbol demo] 4= 5=0x0");
+  CHECK(messages(data, 4, {})[0] == "1=0x1 2=0x1 3=0x400fff 4={1=0x5 2=0x0}");
+  CHECK(messages(data, 5, {2, 3, 4})[4] ==
+        "1=0x5 2=[no symbol demo] 3=[no symbol demo] 4= 5=0x0");
 }
 
 TEST_CASE("pprof: functions are numbered in their order, whatever they stand for") {
@@ -159,7 +159,7 @@ TEST_CASE("pprof: functions are numbered in their order, whatever they stand for
   profile.locations[2].unnamed = Unnamed::kStripped;
   std::vector<std::string> functions =
       messages(written_by(encode_pprof, profile), 5, {2, 3, 4});
-  REQUIRE(functions.size() == 8);
+  REQUIRE(functions.size() == 7);  // those that the samples have
   for (size_t i = 0; i < functions.size(); i++)
     CHECK(functions[i].starts_with(fmt::format("1={:#x} ", i + 1)));
 }

@@ -65,8 +65,8 @@ function writeTitle({profile}) {
     if (text)
       parts.push(parts.length ? " · " : "", foreign(text, tag));
   };
-  const describe = ({command, host, start, duration}, side) => {
-    part(command, "b");
+  const describe = (name, {host, startRealtimeNs: start, durationNs: duration}, side) => {
+    part(name, "b");
     part(host);
     part(start ? dateText(start) : "");
     part(duration ? formatTime(duration) : "");
@@ -75,15 +75,15 @@ function writeTitle({profile}) {
     part(`${formatCount(number)} sample${number === 1 ? "" : "s"}`);
     return parts.splice(0);
   };
-  const named = ({command, selection}, names) => {
+  const named = ({commandLine: command, selection}, names) => {
     const of = [...names, selection].filter(Boolean).join(" ");
     return of && command ? `${command} (${of})` : command || of;
   };
   let first = 0;
   byId("what").replaceChildren(...profile.isCompared
-    ? sides.map(({origin, recordings: count}, side) => make("div", {}, `${kSides[side]}: `, ...describe({...origin,
-      command: named(origin, recordings.slice(first, first += count).map(({name}) => name))}, side)))
-    : describe({...origin, command: named(origin, [])}, -1));
+    ? sides.map(({origin, recordings: count}, side) => make("div", {}, `${kSides[side]}: `, ...describe(
+      named(origin, recordings.slice(first, first += count).map(({name}) => name)), origin, side)))
+    : describe(named(origin, []), origin, -1));
   byId("what").title = byId("what").innerText;
 }
 
