@@ -198,75 +198,61 @@ OptionGroup selection_options(Selection& selection) {
 
 namespace {
 
-// Only one of the forms is written. Each but text, the default, and requests has an option of
-// its name.
-std::vector<std::string> other_formats(std::string_view name) {
+// Only one of the forms is written.
+std::vector<std::string> other_formats(const Format& one) {
   std::vector<std::string> others = {"--format"};
-  for (const Format& format : formats().subspan(1))
-    if (!format.is_request)
+  for (const Format& format : formats())
+    if (!format.help.empty() && format.name != one.name)
       others.push_back(fmt::format("--{}", format.name));
-  std::erase(others, name);
   return others;
 }
 
-Option format_option(const std::string& name, std::string help, ReportOptions& options) {
-  return {.names = name,
-          .help = std::move(help),
-          .take = sets(options.format, name.substr(2)),
-          .excludes = other_formats(name)};
-}
-
-Option file_option(const std::string& name, std::string help, ReportOptions& options) {
-  // The option names the file, so that --output would be a second one.
-  std::vector<std::string> others = other_formats(name);
-  others.emplace_back("--output");
-  return {.names = name,
-          .value = "FILE",
-          .help = std::move(help),
-          .take =
-              [&options, format = name.substr(2)](const std::string& file) {
-                options.format = format;
-                options.output = file;
-                return std::string();
-              },
-          .excludes = std::move(others)};
+// --json and the like, and --pprof FILE.
+Option format_option(const Format& format, ReportOptions& options) {
+  Option option = {.names = fmt::format("--{}", format.name),
+                   .help = std::string(format.help),
+                   .take = sets(options.format, std::string(format.name)),
+                   .excludes = other_formats(format)};
+  if (!format.names_file)
+    return option;
+  option.value = "FILE";
+  // It names the file, so that --output would be a second one.
+  option.excludes.emplace_back("--output");
+  option.take = [&options, &format](const std::string& file) {
+    options.format = format.name;
+    options.output = file;
+    return std::string();
+  };
+  return option;
 }
 
 }  // namespace
 
 OptionGroup output_options(ReportOptions& options) {
-  return {
-      "What to write",
-      {{.names = "-f,--format",
-        .value = "FORMAT",
-        .help =
-            fmt::format("Form of the output: {} (default: text)", joined(format_names(), ", ")),
-        .take = one_of(options.format, format_names())},
-       {.names = "-o,--output",
-        .value = "FILE",
-        .help = "Write to FILE instead of standard output",
-        .take = into(options.output)},
-       format_option("--json", "Write JSON, for programs", options),
-       format_option("--md", "Write Markdown, for a message", options),
-       format_option("--csv", "Write the table as CSV", options),
-       format_option("--folded", "Write folded stacks, for flame graphs", options),
-       format_option("--script", "Write each sample as perf script does", options),
-       file_option("--pprof", "Write a profile for go tool pprof and go build -pgo", options),
-       file_option("--html",
-                   "Write a page for a browser: flame graph, samples over time, table",
-                   options),
-       {.names = "--html-source",
-        .help = "Put the source files that have samples into the page",
-        .take = into(options.has_page_sources),
-        .needs = "--html"},
-       file_option("--svg", "Write a flame graph as a picture, for a ticket", options),
-       file_option("--firefox", "Write a profile for profiler.firefox.com", options),
-       file_option("--speedscope", "Write a profile for speedscope", options),
-       colour_option(options.colour),
-       {.names = "--stdio",
-        .help = "Print the report instead of opening the browser",
-        .take = into(options.is_stdio)},
-       pager_option(options.has_pager)}};
+  std::vector<Option> all = {{.names = "-f,--format",
+                              .value = "FORMAT",
+                              .help = fmt::format("Form of the output: {} (default: text)",
+                                                  joined(format_names(), ", ")),
+                              .take = one_of(options.format, format_names())},
+                             {.names = "-o,--output",
+                              .value = "FILE",
+                              .help = "Write to FILE instead of standard output",
+                              .take = into(options.output)}};
+  for (const Format& format : formats()) {
+    if (!format.help.empty())
+      all.push_back(format_option(format, options));
+    if (format.name == "html")
+      all.push_back({.names = "--html-source",
+                     .help = "Put the source files that have samples into the page",
+                     .take = into(options.has_page_sources),
+                     .needs = "--html"});
+  }
+  all.push_back(colour_option(options.colour));
+  all.push_back({.names = "--stdio",
+                 .help = "Print the report instead of opening the browser",
+                 .take = into(options.is_stdio)});
+  all.push_back(pager_option(options.has_pager));
+  return {"What to write", std::move(all)};
 }
 
 // Options that choose samples by the host, service, container or pod that they are of.

@@ -18,13 +18,15 @@ enum class EventsWritten : uint8_t { kTogether, kEach, kFirst };
 struct Format {
   std::string_view name;
   EventsWritten events;  // `write` takes several with kTogether only
-  bool is_binary;
-  bool has_views;      // writes what ViewOptions::view and `by` ask for
-  bool is_for_people;  // without waits that tell them nothing (idle_threads.h)
-  bool is_for_tools;   // that know functions by the names that the linker gave them
-  bool is_whole;       // whose the samples are, when they came, all names: read back
-  bool is_request;     // to a server, as gosym push sends it: has no option of its name
-  std::string_view next_command;  // what may be done with the file, "{}"; empty: read it
+  bool is_binary = false;
+  bool has_views = false;      // writes what ViewOptions::view and `by` ask for
+  bool is_for_people = false;  // without waits that tell them nothing (idle_threads.h)
+  bool is_for_tools = false;   // that know functions by the names that the linker gave them
+  bool is_whole = false;       // whose the samples are, when they came, all names: read back
+  bool is_request = false;     // to a server, as gosym push sends it
+  std::string_view help = {};  // of the option of its name; empty: it has none
+  bool names_file = false;     // that option has a value, the file to be written
+  std::string_view next_command = {};  // what may be done with the file, "{}"; empty: read it
   void (*write)(const Profile& profile, const ViewOptions& options, const Write& write);
 };
 

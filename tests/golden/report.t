@@ -46,7 +46,7 @@ Options that are wrong in themselves.
   [2]
 
   $ gosym report --format dot
-  gosym: error: --format: 'dot' is not one of text, csv, md, json, folded, pprof, html, svg, firefox, speedscope, script, otlp, pyroscope, parca
+  gosym: error: --format: 'dot' is not one of text, json, md, csv, folded, script, pprof, html, svg, firefox, speedscope, otlp, pyroscope, parca
   gosym: hint: see 'gosym report --help'
   [2]
 
