@@ -46,6 +46,8 @@ class Server:
                 self.send_header("Content-Length", str(len(said)))
                 self.end_headers()
                 self.wfile.write(said)
+                # Nothing comes behind an interim answer, which a client waits for else.
+                self.close_connection = status < 200
 
             def log_message(self, *_):
                 pass
