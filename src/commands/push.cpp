@@ -415,7 +415,7 @@ Command make_push() {
       {.names = "--as",
        .value = "PROTOCOL",
        .help = "What the server speaks: otlp (the default), pyroscope, parca",
-       .take = one_of(options->protocol, std::move(names))},
+       .take = one_of(options->protocol, names)},
       {.names = "--once",
        .help = "Send what is there, and end",
        .take = into(options->is_once)},
