@@ -81,7 +81,7 @@ constexpr size_t kMaxBody = 64 << 20;
 Result<std::string> make_body(const PushOptions& options, const std::string& path) {
   Result<std::string> body = std::string();
   auto become_report = [&] {
-    // What it says of a recording it would say at each attempt.
+    // Its warnings about a recording would come again with each attempt.
     int nothing = open("/dev/null", O_WRONLY | O_CLOEXEC);
     dup2(nothing, STDERR_FILENO);
     // "--" keeps a path that begins with '-' from being an option.

@@ -71,7 +71,7 @@ std::map<Service, std::vector<size_t>> samples_by_service(const Profile& profile
 }
 
 std::string label_for_store(std::string_view key) {
-  // What attributes of resources and samples begin with, and labels of series.
+  // The beginnings of attributes of resources and samples, and of labels of series.
   constexpr std::string_view kOwners[] = {"service", "host", "process", "thread",  "container",
                                           "pod",     "k8s",  "os",      "profile", "telemetry",
                                           "pprof",   "span", "trace",   "pid",     "tid",
