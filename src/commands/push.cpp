@@ -30,8 +30,8 @@
 namespace gosym {
 
 // A loop over the recordings of a directory, oldest first. `gosym report` makes the body of a
-// request of each, curl sends it (push/http_post.h), and a file remembers the last that needs
-// no sending any more (push/push_state.h). So neither recordings nor replies of servers are
+// request of each, curl sends it (push/http_post.h), and a file remembers those that need no
+// sending any more (push/push_state.h). So neither recordings nor replies of servers are
 // understood in this process.
 
 namespace {
@@ -42,11 +42,12 @@ struct PushProtocol {
   std::string_view path;  // behind the server's URL
   std::string_view type;  // of the body
   bool is_compressed;     // the body; else what is in it is compressed already
+  bool tells_rejected;    // its replies say what of a request was not taken
 };
 constexpr PushProtocol kProtocols[] = {
-    {"otlp", "/v1development/profiles", "application/x-protobuf", true},
-    {"pyroscope", "/push.v1.PusherService/Push", "application/proto", false},
-    {"parca", "/api/profiles/writeraw", "application/json", false}};
+    {"otlp", "/v1development/profiles", "application/x-protobuf", true, true},
+    {"pyroscope", "/push.v1.PusherService/Push", "application/proto", false, false},
+    {"parca", "/api/profiles/writeraw", "application/json", false, false}};
 
 struct PushOptions {
   std::string directory;
@@ -185,7 +186,7 @@ std::string rejected_in(const std::string& response) {
 
 // Servers that are down, or full, or do not know us yet, and addresses that lead elsewhere: that
 // can get better without another request. A server that fails at a request may do so each time.
-PushAttempt attempt_of(const HttpReply& reply, bool is_otlp) {
+PushAttempt attempt_of(const HttpReply& reply, const PushProtocol& protocol) {
   constexpr int kOk = 200;
   constexpr int kRedirected = 300;
   std::string reason = reply.status == 0
@@ -193,10 +194,8 @@ PushAttempt attempt_of(const HttpReply& reply, bool is_otlp) {
                            : fmt::format("the server answers {}{}{}", reply.status,
                                          reply.text.empty() ? "" : ": ", reply.text);
   if (reply.status >= kOk && reply.status < kRedirected) {
-    std::string rejected = rejected_in(reply.body);
-    if (is_otlp && !rejected.empty())
-      return {PushOutcome::kRefused, std::move(rejected)};
-    return {PushOutcome::kSent};
+    std::string rejected = protocol.tells_rejected ? rejected_in(reply.body) : std::string();
+    return {rejected.empty() ? PushOutcome::kSent : PushOutcome::kRefused, std::move(rejected)};
   }
   constexpr int kCanGetBetter[] = {0,   301, 302, 303, 307, 308, 401, 403, 404,
                                    405, 407, 408, 425, 429, 502, 503, 504};
@@ -230,7 +229,7 @@ PushAttempt send_recording(const PushOptions& options, const std::string& path) 
       return {PushOutcome::kNotNow, header.error().message()};
     request.headers.push_back(std::move(*header));
   }
-  return attempt_of(post(request), options.protocol == kProtocols[0].name);
+  return attempt_of(post(request), protocol);
 }
 
 void pause_for(uint64_t seconds) {

@@ -85,17 +85,11 @@ constexpr WaitReason kWaitReasons[] = {
     {"cleanup wait", 25},
 };
 
-constexpr size_t count_wait_reasons(uint32_t minor) {
-  size_t count = 0;
-  for (const WaitReason& reason : kWaitReasons)
-    count += reason.is_of(minor);
-  return count;
-}
-
 // Made while this is compiled, for layouts borrow the texts of their release.
 template <uint32_t minor>
 constexpr auto kReasonsOf = [] {
-  std::array<std::string_view, count_wait_reasons(minor)> texts;
+  auto is_of = [](const WaitReason& reason) { return reason.is_of(minor); };
+  std::array<std::string_view, std::ranges::count_if(kWaitReasons, is_of)> texts;
   size_t count = 0;
   for (const WaitReason& reason : kWaitReasons)
     if (reason.is_of(minor))

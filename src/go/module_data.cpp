@@ -71,16 +71,10 @@ constexpr FieldRow kFieldRows[] = {
     {"itablinks", kIsSlice, Layout::kGo1_16, Layout::kGo1_26},
 };
 
-constexpr size_t count_fields(Layout layout) {
-  size_t count = 0;
-  for (const FieldRow& row : kFieldRows)
-    count += row.is_of(layout);
-  return count;
-}
-
 template <Layout layout>
 constexpr auto kFieldsOf = [] {
-  std::array<ModuleField, count_fields(layout)> fields;
+  auto is_of = [](const FieldRow& row) { return row.is_of(layout); };
+  std::array<ModuleField, std::ranges::count_if(kFieldRows, is_of)> fields;
   size_t count = 0;
   uint8_t word = 0;
   for (const FieldRow& row : kFieldRows)

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <protozero/pbf_writer.hpp>
 #include <string>
 #include <vector>
@@ -162,6 +163,7 @@ public:
     add_functions();
     // Mappings and functions are added whole; stacks and locations when the first sample asks
     // for them.
+    attributes_.resize(profile_.owners.size());
     stacks_.assign(profile_.stack_count(), 0);
     locations_.assign(profile_.locations.size(), 0);
 
@@ -277,7 +279,7 @@ private:
   }
 
   // Keys are unique within a sample: a label that has one of ours is left out.
-  uint32_t attributes_of(const Owner& owner) {
+  uint32_t add_attributes(const Owner& owner) {
     std::vector<uint32_t> list;
     std::vector<std::string> keys;
     auto add = [&](std::string_view key, auto value) {
@@ -297,9 +299,15 @@ private:
     add_text("thread.state", owner.state);
     for (const ProfileLabel& label : profile_.label_sets[owner.label_set])
       add(label_for_store(profile_.strings[label.key]), profile_.strings[label.value]);
-    // Samples of one owner share a list, and its number stands for all attributes in
-    // SampleKey.
     return lists_.intern(list);
+  }
+
+  // The number of the list, which all samples of an owner share.
+  uint32_t attributes_of(const SampleCount& sample) {
+    std::optional<uint32_t>& number = attributes_[to_index(sample.owner)];
+    if (!number)
+      number = add_attributes(profile_.owner(sample));
+    return *number;
   }
 
   // CPU time counts ticks, each of which is a period: a store that knows the profile of Go's
@@ -312,7 +320,7 @@ private:
   void add_sample(const SampleCount& sample, std::vector<Samples>& by_event) {
     const Owner& owner = profile_.owner(sample);
     Samples& samples = by_event[owner.event];
-    SampleKey key = {stack(sample.stack), attributes_of(owner)};
+    SampleKey key = {stack(sample.stack), attributes_of(sample)};
     auto [place, is_new] = samples.places.try_emplace(key, samples.sums.size());
     if (is_new)
       samples.sums.emplace_back(key, 0);
@@ -410,7 +418,8 @@ private:
 
   const Profile& profile_;
   OtlpDictionary tables_;
-  SequencePool<uint32_t> lists_;    // of attributes
+  SequencePool<uint32_t> lists_;                     // of attributes
+  std::vector<std::optional<uint32_t>> attributes_;  // their lists, by owner; none: not yet
   std::vector<uint32_t> mappings_;  // numbers in the tables, by those in the profile
   std::vector<uint32_t> functions_;
   std::vector<uint32_t> locations_;  // 0: not there yet

@@ -33,10 +33,11 @@ struct Named {
   bool inlined = false;
 };
 
-std::vector<Named> find_named(const Profile& profile, const std::vector<bool>& used) {
+// Locations without a number, which no sample has, tell nothing.
+std::vector<Named> find_named(const Profile& profile, std::span<const uint64_t> numbers) {
   std::vector<Named> named(profile.mappings.size());
   for (size_t i = 0; i < profile.locations.size(); i++) {
-    if (!used[i])
+    if (numbers[i] == 0)
       continue;
     const Location& location = profile.locations[i];
     Named& mapping = named[to_index(location.mapping)];
@@ -215,13 +216,15 @@ private:
       if (location_numbers_[i] != 0)
         for (const Frame& frame : profile_.frames_of(profile_.locations[i]))
           function_numbers_[to_index(frame.function)] = 1;
-    for (std::vector<uint64_t>* numbers : {&location_numbers_, &function_numbers_}) {
+    // Gives the marked ones their numbers, and says how many they are.
+    auto number = [](std::vector<uint64_t>& marks) {
       uint64_t last = 0;
-      for (uint64_t& number : *numbers)
-        number = number == 0 ? 0 : ++last;
-    }
-    function_count_ = static_cast<uint64_t>(
-        std::ranges::count_if(function_numbers_, [](uint64_t number) { return number != 0; }));
+      for (uint64_t& mark : marks)
+        mark = mark == 0 ? 0 : ++last;
+      return last;
+    };
+    number(location_numbers_);
+    function_count_ = number(function_numbers_);
   }
 
   void write_header() {
@@ -254,10 +257,7 @@ private:
   // Readers take the first for the program, and Parca one that is not numbered in its order for
   // damaged, as of functions and locations.
   void write_mappings() {
-    std::vector<bool> used;
-    for (uint64_t number : location_numbers_)
-      used.push_back(number != 0);
-    named_ = find_named(profile_, used);
+    named_ = find_named(profile_, location_numbers_);
     mapping_numbers_.assign(profile_.mappings.size(), 0);
     MappingId first = main_mapping(profile_, samples_);
     if (first != kNoMapping)

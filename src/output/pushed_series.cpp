@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <protozero/pbf_writer.hpp>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -106,35 +107,25 @@ void write_pyroscope(const Profile& profile, const Write& write) {
 
 void write_parca(const Profile& profile, const Write& write) {
   JsonWriter json;
-  json.begin_object();
-  json.key("series");
-  json.begin_array();
-  for (const auto& [service, numbers] : samples_by_service(profile)) {
-    json.begin_object();
-    json.key("labels");
-    json.begin_object();
-    json.key("labels");
-    json.begin_array();
-    for (const auto& [name, value] : labels_of_service(service)) {
-      json.begin_object();
-      json.field("name", name);
-      json.field("value", value);
-      json.end_object();
-    }
-    json.end_array();
-    json.end_object();
-    json.key("samples");
-    json.begin_array();
-    json.begin_object();
-    // JSON has no bytes: the mapping of protobuf to JSON gives them as base64.
-    json.field("rawProfile", base64(pprof_of(profile, numbers)));
-    json.end_object();
-    json.end_array();
-    json.end_object();
-    json.flush(write, JsonWriter::kPart);
-  }
-  json.end_array();
-  json.end_object();
+  json.object([&] {
+    json.array("series", samples_by_service(profile), [&](const auto& entry) {
+      json.object([&] {
+        json.object("labels", [&] {
+          json.array("labels", labels_of_service(entry.first), [&](const auto& label) {
+            json.object([&] {
+              json.field("name", label.first);
+              json.field("value", label.second);
+            });
+          });
+        });
+        json.array("samples", std::span(&entry.second, 1), [&](const auto& numbers) {
+          // JSON has no bytes: the mapping of protobuf to JSON gives them as base64.
+          json.object([&] { json.field("rawProfile", base64(pprof_of(profile, numbers))); });
+        });
+      });
+      json.flush(write, JsonWriter::kPart);
+    });
+  });
   json.flush(write);
 }
 

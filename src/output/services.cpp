@@ -11,10 +11,11 @@
 
 namespace gosym {
 
-std::string service_of(std::string_view cgroup, std::string_view process) {
+namespace {
+
+std::string name_of_service(const Workload& workload, std::string_view process) {
   constexpr std::string_view kServiceEnd = ".service";
   constexpr size_t kShortId = 12;  // digits, as engines of containers show ids
-  Workload workload = workload_of(cgroup);
   if (!workload.container.empty())
     return std::string(workload.container.substr(0, kShortId));
   if (workload.unit.ends_with(kServiceEnd))
@@ -22,7 +23,16 @@ std::string service_of(std::string_view cgroup, std::string_view process) {
   return std::string(process);
 }
 
-namespace {
+Service service_of(const Profile& profile, const Owner& owner) {
+  const RecordingInfo& info =
+      profile.recordings.empty() ? profile.info : profile.recordings[owner.recording].info;
+  Workload workload = workload_of(profile.strings[owner.cgroup]);
+  return {.name = name_of_service(workload, profile.strings[owner.process_name()]),
+          .host = info.host,
+          .machine = info.machine,
+          .container = std::string(workload.container),
+          .pod = workload.pod};
+}
 
 std::map<Service, std::vector<size_t>> with_others_as_one(
     std::map<Service, std::vector<size_t>> services) {
@@ -54,18 +64,14 @@ std::map<Service, std::vector<size_t>> with_others_as_one(
 
 std::map<Service, std::vector<size_t>> samples_by_service(const Profile& profile) {
   std::map<Service, std::vector<size_t>> services;
+  // Owners are fewer than samples: each is asked for its service once.
+  std::vector<std::vector<size_t>*> by_owner(profile.owners.size());
   for (size_t i = 0; i < profile.samples.size(); i++) {
-    const Owner& owner = profile.owner(profile.samples[i]);
-    const RecordingInfo& info =
-        profile.recordings.empty() ? profile.info : profile.recordings[owner.recording].info;
-    std::string_view cgroup = profile.strings[owner.cgroup];
-    Workload workload = workload_of(cgroup);
-    services[{.name = service_of(cgroup, profile.strings[owner.process_name()]),
-              .host = info.host,
-              .machine = info.machine,
-              .container = std::string(workload.container),
-              .pod = std::move(workload.pod)}]
-        .push_back(i);
+    const SampleCount& sample = profile.samples[i];
+    std::vector<size_t>*& samples = by_owner[to_index(sample.owner)];
+    if (!samples)
+      samples = &services[service_of(profile, profile.owner(sample))];
+    samples->push_back(i);
   }
   return with_others_as_one(std::move(services));
 }

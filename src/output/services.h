@@ -9,12 +9,10 @@
 
 namespace gosym {
 
-// The service that a sample is of, by its cgroup: a unit of systemd without ".service"; else a
-// container, by the first twelve digits of its id; else the process's name.
-std::string service_of(std::string_view cgroup, std::string_view process);
-
 // A service as stores of profiles tell it from others. Text may be empty: not known.
 struct Service {
+  // A container, by the first twelve digits of its id; else a unit of systemd without
+  // ".service"; else the process's name.
   std::string name;
   std::string host;
   std::string machine;    // uname -m

@@ -445,10 +445,6 @@ std::optional<LocationId> creator_of(Code& code, std::span<const LocationId> rec
   return is_root ? std::optional(recorded.back()) : std::nullopt;
 }
 
-}  // namespace
-
-namespace {
-
 // Stacks that were walked on several threads by what was known before. Most have nothing new:
 // the code of a program is soon known, its stacks go on being others.
 class WalkedAhead {

@@ -245,7 +245,7 @@ function restoreColumns(page) {
     } else {
       if (!known.has(numbers))
         known.set(numbers, rowsOfSame(numbers));
-      // Of a column that is absent all are 0.
+      // A column that is absent has nothing but zeros.
       const first = page[firstTable]?.[firstColumn];
       columns[column] = asLastOf(columns[column], known.get(numbers), first &&
         ((row) => numbers[row] > 0 ? first[numbers[row] - 1] ?? (first.length ? undefined : 0) : undefined));
