@@ -133,11 +133,11 @@ private:
 
 class Front {
 public:
-  Front(int parser, UniqueFd channel, std::string pager, bool has_browser)
+  Front(int parser, UniqueFd channel, std::string pager, const TerminalBefore& terminal)
       : parser_(parser),
         channel_(std::move(channel)),
         pager_command_(std::move(pager)),
-        terminal_(has_browser) {}
+        terminal_(terminal) {}
 
   [[noreturn]] void run() {
     sigset_t handled = handled_signals();
@@ -296,6 +296,8 @@ Result<> become_parser(const NamedFiles& files, const std::string& pager) {
     return system_error("cannot make a socket", errno);
   // Buffered output would be written twice, by both processes.
   std::fflush(nullptr);
+  // Read before the fork: a parser that is ahead may have its browser's settings there already.
+  TerminalBefore terminal(files.has_exports);
   sigset_t handled = handled_signals();
   sigset_t before;
   // Blocked before the fork, so that no signal comes before the front waits for them.
@@ -312,7 +314,7 @@ Result<> become_parser(const NamedFiles& files, const std::string& pager) {
     // Whoever serves the parser by another descriptor of ours is to see when that ends.
     close_all_but({STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, to_parser.get()});
     enter(ProcessKind::kFront);
-    Front(pid, std::move(to_parser), pager, files.has_exports).run();
+    Front(pid, std::move(to_parser), pager, terminal).run();
   }
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent)
