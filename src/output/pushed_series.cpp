@@ -80,6 +80,22 @@ enum Label { kName = 1, kValue = 2 };
 enum Sample { kRawProfile = 1, kId = 2 };
 }  // namespace pyroscope_field
 
+// One raw series of Parca's WriteRawRequest: a service's labels, and a profile of its samples.
+void write_raw_series(JsonWriter& json, const Labels& labels, const std::string& pprof) {
+  json.object("labels", [&] {
+    json.array("labels", labels, [&](const auto& label) {
+      json.object([&] {
+        json.field("name", label.first);
+        json.field("value", label.second);
+      });
+    });
+  });
+  // JSON has no bytes: the mapping of protobuf to JSON gives them as base64.
+  json.array("samples", std::span(&pprof, 1), [&](const std::string& profile) {
+    json.object([&] { json.field("rawProfile", base64(profile)); });
+  });
+}
+
 }  // namespace
 
 void write_pyroscope(const Profile& profile, const Write& write) {
@@ -110,18 +126,7 @@ void write_parca(const Profile& profile, const Write& write) {
   json.object([&] {
     json.array("series", samples_by_service(profile), [&](const auto& entry) {
       json.object([&] {
-        json.object("labels", [&] {
-          json.array("labels", labels_of_service(entry.first), [&](const auto& label) {
-            json.object([&] {
-              json.field("name", label.first);
-              json.field("value", label.second);
-            });
-          });
-        });
-        json.array("samples", std::span(&entry.second, 1), [&](const auto& numbers) {
-          // JSON has no bytes: the mapping of protobuf to JSON gives them as base64.
-          json.object([&] { json.field("rawProfile", base64(pprof_of(profile, numbers))); });
-        });
+        write_raw_series(json, labels_of_service(entry.first), pprof_of(profile, entry.second));
       });
       json.flush(write, JsonWriter::kPart);
     });
