@@ -111,6 +111,15 @@ size_t operator_size(std::string_view text) {
   return 0;
 }
 
+// Bytes at the start of `text` that are no brackets, whatever they look like: "operator<" and
+// the like are names, and "->" is an arrow. 0: neither is there.
+size_t size_without_brackets(std::string_view text, bool is_rust) {
+  constexpr std::string_view kOperator = "operator";
+  if (!is_rust && text.starts_with(kOperator))
+    return kOperator.size() + operator_size(text.substr(kOperator.size()));
+  return text.starts_with("->") ? 2 : 0;
+}
+
 // True if "<" begins the arguments of the text before it. In Rust it also begins the type that
 // a method is of: "<str as ToString>::to_string", "<&mut F as FnOnce<A>>::call_once".
 bool begins_arguments(std::string_view before, bool is_rust) {
@@ -134,14 +143,15 @@ bool has_lambda(std::string_view text) {
 }
 
 // The arguments of a template: at commas outside all brackets. Empty if brackets do not pair.
-std::vector<std::string_view> split_arguments(std::string_view text) {
+std::vector<std::string_view> split_arguments(std::string_view text, bool is_rust) {
   std::vector<std::string_view> arguments;
   size_t begin = 0;
   int depth = 0;
   for (size_t i = 0; i < text.size(); i++) {
     std::string_view rest = text.substr(i);
-    if (rest.starts_with("->"))
-      i++;
+    // The last byte of what is no bracket: Rust has "fn(i32) -> u8".
+    if (size_t size = size_without_brackets(rest, is_rust); size > 0)
+      i += size - 1;
     else if (std::string_view("<([{").find(text[i]) != std::string_view::npos)
       depth++;
     else if (std::string_view(">)]}").find(text[i]) != std::string_view::npos)
@@ -161,7 +171,7 @@ std::string shorten_arguments(std::string_view text, bool is_rust, int nesting) 
   std::string result = "...";
   if (nesting == kMaxNesting || !has_lambda(text))
     return result;
-  auto arguments = split_arguments(text);
+  auto arguments = split_arguments(text, is_rust);
   if (arguments.size() == 1)
     return shorten_templates(text, is_rust, nesting + 1);
   for (std::string_view argument : arguments)
@@ -172,18 +182,12 @@ std::string shorten_arguments(std::string_view text, bool is_rust, int nesting) 
 
 // "std::map<int, char>::at" -> "std::map<...>::at"
 std::string shorten_templates(std::string_view name, bool is_rust, int nesting = 0) {
-  constexpr std::string_view kOperator = "operator";
   std::string result;
   int depth = 0;
   int kept = 0;      // of "<" that begin a type
   size_t begin = 0;  // of the arguments
   for (size_t i = 0; i < name.size();) {
-    size_t size = 1;
-    // "operator<" and the like are names, not brackets.
-    if (!is_rust && name.substr(i).starts_with(kOperator))
-      size = kOperator.size() + operator_size(name.substr(i + kOperator.size()));
-    else if (name.substr(i).starts_with("->"))
-      size = 2;
+    size_t size = std::max<size_t>(1, size_without_brackets(name.substr(i), is_rust));
     std::string_view piece = name.substr(i, size);
     i += size;
     if (piece == ">" && depth > 0 && --depth == 0)

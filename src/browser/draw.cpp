@@ -934,8 +934,11 @@ std::vector<FlameBox> flame_boxes(const PathTree& tree, uint32_t zoomed, size_t 
   return boxes;
 }
 
+// Line 0 has the title, line 1 the tabs. On a screen below kLeastSize nothing is drawn, but keys
+// are taken: it has the layout of kLeastSize, so that no difference falls below 0.
 Layout layout_of(Size size) {
-  constexpr size_t kEnough = 14;  // lines, for more than the rows
+  size.height = std::max(size.height, kLeastSize.height);
+  constexpr size_t kEnough = 14;  // lines that leave room for a timeline and a detail
   bool is_high = size.height >= kEnough;
   Layout layout;
   layout.timeline = is_high ? 2 : 0;

@@ -119,12 +119,13 @@ void add_to(SymbolizerReport& sum, const SymbolizerReport& part) {
   sum.remade_places += part.remade_places;
 }
 
-// "web-1, web-2": what several recordings say, once each.
+// "web-1, web-2": the texts of several recordings, once each. A recording that has none, as one
+// of gosym has no `source`, adds nothing.
 std::string listed(std::span<const ProfiledRecording> recordings,
                    std::string RecordingInfo::*what) {
   std::vector<std::string> texts;
   for (const ProfiledRecording& one : recordings)
-    if (std::ranges::find(texts, one.info.*what) == texts.end())
+    if (!(one.info.*what).empty() && std::ranges::find(texts, one.info.*what) == texts.end())
       texts.push_back(one.info.*what);
   return joined(texts, ", ");
 }

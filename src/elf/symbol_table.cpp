@@ -161,14 +161,16 @@ bool is_of_crtstuff(const Symbol& symbol) {
   return std::ranges::find(kCrtstuff, symbol.name) != std::end(kCrtstuff);
 }
 
-// Bytes of code that does nothing but go on elsewhere, as frame_dummy does: a mark that it may
-// be jumped to (endbr64; bti c), or none, and a jump. 0: it does more.
+// Bytes of code that does nothing but go on elsewhere, as frame_dummy does: an optional mark
+// that it may be jumped to (endbr64; bti c), and a jump. 0: it does more. Code of the program
+// may follow the jump of frame_dummy without the padding that would tell its end.
 uint64_t size_of_mere_jump(const Image& image, ImageAddress address) {
   Bytes code = image.loaded_from(address).value_or(Bytes{});
   if (image.machine == EM_AARCH64) {
     constexpr uint32_t kMark = 0xd503245f;
-    uint64_t at = load<uint32_t>(code, 0, image.order) == kMark ? 4 : 0;
-    bool is_jump = load<uint32_t>(code, at, image.order).value_or(0) >> 26 == 5;
+    // Instructions are little-endian in big-endian programs, too.
+    uint64_t at = load<uint32_t>(code, 0) == kMark ? 4 : 0;
+    bool is_jump = load<uint32_t>(code, at).value_or(0) >> 26 == 5;
     return is_jump ? at + 4 : 0;
   }
   if (image.machine != EM_X86_64)

@@ -110,7 +110,9 @@ private:
     counts.pause_total = own(7);
     counts.collections = load<uint32_t>(memory, layout_.collections()).value_or(0);
     counts.forced = load<uint32_t>(memory, layout_.collections() + 4).value_or(0);
-    counts.cpu_share = std::bit_cast<double>(word(layout_.collections() + 8));
+    // A process may have written anything there, NaN for one, which JSON has no word for.
+    double share = std::bit_cast<double>(word(layout_.collections() + 8));
+    counts.cpu_share = share >= 0 && share <= 1 ? share : 0;
     // The runtime keeps the last 256 pauses, in a ring.
     // Counted backwards from the last collection.
     for (uint32_t back = 1; back <= std::min(counts.collections, 256U); back++)

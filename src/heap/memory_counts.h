@@ -60,7 +60,7 @@ struct MemoryCounts {
   uint64_t last_collection = 0;  // nanoseconds since 1970; 0: none yet
   uint64_t pause_total = 0;      // nanoseconds
   std::vector<uint64_t> pauses;  // the last ones, 256 at most
-  double cpu_share = 0;          // of all CPU time since it began, for collecting
+  double cpu_share = 0;          // 0 to 1, of all CPU time since it began, for collecting
 
   bool is_torn = false;  // the spans and the counts never agreed, as the program went on
   // Memory that is committed, and in no span.

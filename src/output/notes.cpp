@@ -449,8 +449,9 @@ std::string when_and_where(uint64_t start_realtime_ns, const RecordingInfo& info
 // The origin of the samples: a note, or one for each of several recordings.
 void add_origins(const Profile& profile, Notes& facts) {
   constexpr size_t kMaxShown = 5;
-  bool is_given = !profile.info.source.empty();
-  if (profile.recordings.size() == 1 && is_given) {
+  // Recordings of gosym have no `source`. A file of another format may tell neither time nor
+  // host, so that its name is what is known of its origin.
+  if (profile.recordings.size() == 1 && !profile.info.source.empty()) {
     facts.push_back(
         {"read",
          fmt::format("{}, {}",
@@ -469,7 +470,7 @@ void add_origins(const Profile& profile, Notes& facts) {
   for (size_t i = 0; i < std::min(counts.size(), kMaxShown); i++) {
     const ProfiledRecording& one = profile.recordings[i];
     facts.push_back(
-        {is_given ? "read" : "recorded",
+        {one.info.source.empty() ? "recorded" : "read",
          fmt::format(
              "{}: {}{}, {}", printable(one.name), count_text(counts[i], "sample"),
              one.duration_ns == 0 ? "" : fmt::format(" in {:.2f} s", seconds(one.duration_ns)),

@@ -245,17 +245,17 @@ private:
 
   // "  <runtime.morestack>"; empty inside of the function.
   std::string target_name(ImageAddress target) const {
-    // The linker's list of functions is asked first, for it has the begin and so the offset. A
-    // jump into the function itself has no name but its address; one to its begin has (a
-    // recursive call).
+    // A jump within the function has no name, whatever symbols lie in it; one to its begin has:
+    // it is a recursive call.
+    uint64_t inside = to_integer(target) - to_integer(function_.range.address);
+    if (inside > 0 && inside < function_.range.size)
+      return "";
+    // The linker's list of functions is asked first, for it has the begin and so the offset.
     auto starts_after =
         std::ranges::upper_bound(view_.functions, target, {}, &FunctionRange::address);
     if (starts_after != view_.functions.begin()) {
       const FunctionRange& function = *std::prev(starts_after);
       uint64_t offset = to_integer(target) - to_integer(function.address);
-      bool is_own = function.address == function_.range.address;
-      if (offset < function.size && is_own && offset > 0)
-        return "";
       if (offset < function.size)
         return fmt::format("  <{}{}>", name_at(target, function.name),
                            offset == 0 ? "" : fmt::format("+{:#x}", offset));

@@ -173,7 +173,7 @@ std::string collector_text(const MemorySummary& summary) {
       human_size(counts.live));
   text += fmt::format("collections  {}, {} asked for{}; {:.2f} % of all CPU time\n",
                       with_commas(counts.collections), with_commas(counts.forced),
-                      ago_text(summary), 100 * std::clamp(counts.cpu_share, 0.0, 1.0));
+                      ago_text(summary), 100 * counts.cpu_share);
   if (counts.pauses.empty())
     return text;
   std::vector<uint64_t> sorted = counts.pauses;
@@ -223,8 +223,7 @@ std::vector<std::string> unusual_in(const MemorySummary& summary) {
                   percent(taken, counts.limit.value_or(0))));
   // The first ones count for much in a program that has just begun.
   add_if(counts.collections >= 20 && counts.cpu_share > 0.1,
-         fmt::format("collecting takes {:.0f} % of all CPU time",
-                     100 * std::min(counts.cpu_share, 1.0)));
+         fmt::format("collecting takes {:.0f} % of all CPU time", 100 * counts.cpu_share));
   // Limits in bytes go with those in percent: a small heap is often half free, and nobody
   // minds.
   uint64_t slots = counts.span_bytes - std::min(counts.object_bytes, counts.span_bytes);
@@ -301,7 +300,7 @@ std::string json_of(const MemorySummary& summary) {
   json.field("forced", counts.forced);
   json.field("last_ns", counts.last_collection);
   json.field("pause_total_ns", counts.pause_total);
-  json.field("cpu_share", std::clamp(counts.cpu_share, 0.0, 1.0));
+  json.field("cpu_share", counts.cpu_share);
   json.key("pauses_ns");
   json.begin_array();
   for (uint64_t pause : counts.pauses)

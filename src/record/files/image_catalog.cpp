@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <set>
 #include <utility>
 
 #include "base/clock.h"
@@ -43,9 +44,13 @@ void ImageCatalog::prepare(std::span<const SidebandRecord> records) {
     held_since_ = now;
     held_.clear();
   }
+  // A file is asked for once: identify() finds it held for its later mappings, and answers that
+  // nobody takes would make the helper drop those behind them.
+  std::set<FileKey> asked;
   for (const SidebandRecord& record : records)
     if (const auto* mapping = std::get_if<RawMapping>(&record);
-        mapping && mapping->file.inode != 0 && !held_.contains(mapping->file))
+        mapping && mapping->file.inode != 0 && !held_.contains(mapping->file) &&
+        asked.insert(mapping->file).second)
       helper_->ask_ahead(*mapping);
 }
 
