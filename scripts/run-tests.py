@@ -82,8 +82,8 @@ class Build:
         self.title, self.folder, self.options = title, folder, options
         self.environment = environment_of(compiler)
         self.total = Count(0, 0, 0)
-        self.failures = []  # "live rights: files of others: none"
-        self.unsteady = []  # the same, of those that did not fail again
+        self.failures = {}  # "live rights: files of others": the first line of why
+        self.unsteady = {}  # the same, of those that did not fail again
         self.cpu = 0  # seconds that were computed for it
         self.results = []  # of tests that have run and are not reported yet
 
@@ -121,7 +121,7 @@ class Build:
             shown = [line for line in lines if not re.match(r"\[\d+/\d+\]", line)]
             print(*shown[-200:], f"{self.folder}: {' '.join(command)} failed", sep="\n")
             self.total = Count(0, 1, 0)
-            self.failures.append(f"{self.title} build")
+            self.failures[f"{self.title} build"] = ""
         return process.returncode == 0
 
     def wait(self, process):
@@ -180,7 +180,7 @@ class Build:
             for test, counted in zip(members, counts):
                 if counted.failed:
                     show_failure(test)
-                    self.failures += failed_cases(f"{self.title} {suite}", test)
+                    self.failures |= failed_cases(f"{self.title} {suite}", test)
             both = Count(*map(sum, zip(*counts)))
             seconds = sum(test.get("duration", 0) for test in members)
             print(f"{self.title} {suite}: {both.passed} passed, {both.failed} failed, "
@@ -229,14 +229,19 @@ def show_failure(test):
 
 
 def failed_cases(suite, test):
-    """A line for each case of a test that failed, or for the test itself where none is named."""
+    """A case of a test that failed, or the test itself where none is named, and the first line of why."""
     name = f"{suite} {name_of(test)}"
     output = test.get("stdout", "")
-    cases = re.findall(r"^not ok +\d+ +-? *(.+)", output, re.MULTILINE) + \
-        re.findall(r"^TEST CASE: +(.+)", output, re.MULTILINE)
+    cases = dict(re.findall(r"^not ok +\d+ +-? *(.+)\n(?:# (.*))?", output, re.MULTILINE)) | \
+        dict.fromkeys(re.findall(r"^TEST CASE: +(.+)", output, re.MULTILINE), "")
     if test["result"] == "TIMEOUT" or not cases:
-        cases.append(f"{test['result'].lower()}, status {test.get('returncode')}")
-    return [f"{name}: {case}" for case in dict.fromkeys(cases)]
+        cases[f"{test['result'].lower()}, status {test.get('returncode')}"] = ""
+    return {f"{name}: {case}": why for case, why in cases.items()}
+
+
+def print_failures(how, failures):
+    for failure, why in failures.items():
+        print(f"{how}: {failure}" + (f" ({why[:120]})" if why else ""))
 
 
 def slowest(tests):
@@ -294,9 +299,10 @@ def available_memory():
 
 
 def judged_again(build, suites, tests):
-    """The results, with the second of each live test that had failed beside others."""
+    """The results, with the second of each live test that had failed: others on the machine disturb even
+    those that run alone. What did not fail twice is told, too."""
     failed = {name_of(test): test for test in tests
-              if "live" in suites.get(name_of(test), []) and ALONE not in suites[name_of(test)]
+              if "live" in suites.get(name_of(test), [])
               and re.search("^not ok", test.get("stdout", ""), re.MULTILINE)}
     if not failed or len(failed) > MAX_AGAIN or len(tests) == 1:
         return tests
@@ -307,8 +313,9 @@ def judged_again(build, suites, tests):
             continue
         show_failure(test)
         title = f"{build.title} live"
-        again = failed_cases(title, second[name]) if count(second[name]).failed else []
-        build.unsteady += [case for case in failed_cases(title, test) if case not in again]
+        again = failed_cases(title, second[name]) if count(second[name]).failed else {}
+        build.unsteady |= {case: why for case, why in failed_cases(title, test).items()
+                           if case not in again}
     return [second.get(name_of(test), test) for test in tests]
 
 
@@ -355,10 +362,10 @@ def main():
               " Go or root; sanitize")
     print(f"{time.monotonic() - start:.0f} s in all, {sum(build.cpu for build in builds):.0f} s of CPU"
           " time")
-    for failure in (failure for build in builds for failure in build.unsteady):
-        print(f"failed beside others, passed alone: {failure}")
-    for failure in (failure for build in builds for failure in build.failures):
-        print(f"failed: {failure}")
+    for build in builds:
+        print_failures("failed once, passed alone", build.unsteady)
+    for build in builds:
+        print_failures("failed", build.failures)
     print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
     sys.exit(failed > 0 or passed == 0)
 
