@@ -77,7 +77,9 @@ browser::Code find_sampled_code(const Profile& profile, std::span<const SampleCo
   SampledImages images = find_sampled(profile, samples, function);
   if (images.empty())
     return {.problem = "no code of a file"};
-  auto& [image, code] = *images.begin();  // a function is of one file
+  // Copies of a build are one image, so that a function is of one file. Others of its name at its
+  // path, without a build id, have their code in the order of their numbers: the first is shown.
+  auto& [image, code] = *images.begin();
   auto lines = read_code(profile, samples, image, code, files, held);
   if (!lines)
     return {.problem = fmt::format("{}: {}", printable(profile.images[image].file.path),

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -16,29 +15,12 @@ namespace gosym {
 class ImageNumbers {
 public:
   ImageId of(const RecordedImage& image) {
-    return numbers_.try_emplace(Identity(image), static_cast<ImageId>(numbers_.size() + 1))
+    return numbers_.try_emplace(ImageIdentity(image), static_cast<ImageId>(numbers_.size() + 1))
         .first->second;
   }
 
 private:
-  // Copies of one build, on several hosts for one, are the same file. Without an id of the
-  // build it is known by its size and time of change.
-  struct Identity {
-    explicit Identity(const RecordedImage& image)
-        : path(image.path),
-          build_id(image.gnu_build_id + image.go_build_id),
-          size(image.size),
-          mtime_ns(build_id.empty() ? image.mtime_ns : 0),
-          is_deleted(image.is_deleted) {}
-    auto operator<=>(const Identity&) const = default;
-
-    std::string path;
-    std::string build_id;
-    uint64_t size;
-    int64_t mtime_ns;
-    bool is_deleted;
-  };
-  std::map<Identity, ImageId> numbers_;
+  std::map<ImageIdentity, ImageId> numbers_;
 };
 
 // Things of the images of a recording that are dear to make, kept from one profile to the next

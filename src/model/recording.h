@@ -150,6 +150,24 @@ struct RecordedImage {
   std::string problem;  // why size, ids and segments are missing; empty if they are not
 };
 
+// Equal for copies of one build at one path, those of several containers or hosts: their code is
+// the same. A file without a build id is known by its size and time of change.
+struct ImageIdentity {
+  explicit ImageIdentity(const RecordedImage& image)
+      : path(image.path),
+        build_id(image.gnu_build_id + image.go_build_id),
+        size(image.size),
+        mtime_ns(build_id.empty() ? image.mtime_ns : 0),
+        is_deleted(image.is_deleted) {}
+  auto operator<=>(const ImageIdentity&) const = default;
+
+  std::string path;
+  std::string build_id;
+  uint64_t size;
+  int64_t mtime_ns;
+  bool is_deleted;
+};
+
 // A part of an image's file, for those that will be gone when the recording is read.
 struct ImagePiece {
   ImageId image{};

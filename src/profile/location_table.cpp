@@ -187,10 +187,18 @@ uint32_t LocationTable::image_of(Profile& profile, const MapEvent& event) {
   uint32_t& index = is_recorded
                         ? images_.try_emplace(event.image, next).first.value()
                         : unrecorded_images_.try_emplace(event.path, next).first.value();
-  if (index == next && is_recorded)
-    profile.images.push_back({kind_of(recorded->second), recorded->second});
-  else if (index == next)
+  if (index != next)
+    return index;
+  if (!is_recorded) {
     profile.images.push_back(make_image(event));
+    return index;
+  }
+  // Containers have copies of one build, each a file of its own: a function is one row for all.
+  // Without a build id copies could differ, though size and time of change are the same.
+  if (ImageIdentity build(recorded->second); !build.build_id.empty())
+    index = builds_.try_emplace(std::move(build), next).first->second;
+  if (index == next)
+    profile.images.push_back({kind_of(recorded->second), recorded->second});
   return index;
 }
 

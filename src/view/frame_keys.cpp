@@ -45,15 +45,11 @@ uint64_t hash_of(std::string_view text, uint64_t before) {
   return XXH3_64bits_withSeed(text.data(), text.size(), before);
 }
 
-// Two images have one hash if ImageNumbers takes them for the same file.
 uint64_t hash_of(const ProfileImage& image) {
-  const RecordedImage& file = image.file;
-  // A build id says which file it is, whenever that was copied; only files without one are told
-  // apart by their time of change.
-  std::string build_id = file.gnu_build_id + file.go_build_id;
+  ImageIdentity file(image.file);
   std::string numbers = fmt::format("{} {} {} {}", static_cast<int>(image.kind), file.size,
-                                    build_id.empty() ? file.mtime_ns : 0, file.is_deleted);
-  return hash_of(numbers, hash_of(build_id, hash_of(file.path, 0)));
+                                    file.mtime_ns, file.is_deleted);
+  return hash_of(numbers, hash_of(file.build_id, hash_of(file.path, 0)));
 }
 
 std::string image_text(const Profile& profile, uint32_t image) {

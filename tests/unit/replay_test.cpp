@@ -385,6 +385,37 @@ TEST_CASE("replay: a file's image comes with its addresses, the others with thei
   CHECK(kind(3) == Kind::kAnonymous);
 }
 
+TEST_CASE("replay: copies of one build in several containers are one image") {
+  auto image = [](uint32_t id, std::string build) {
+    RecordedImage recorded;
+    recorded.id = ImageId{id};
+    recorded.path = "/bin/demo";
+    recorded.inode = id;
+    recorded.size = 4096;
+    recorded.gnu_build_id = std::move(build);
+    return recorded;
+  };
+  auto file = [](uint32_t pid, uint32_t id) {
+    MapEvent event = map(0, pid, 0x10000, "");
+    event.image = ImageId{id};
+    return event;
+  };
+  // The last two have no build id: nothing but a path and a size tells that they are equal.
+  Replay replay({},
+                {image(1, "b1"), image(2, "b1"), image(3, "b2"), image(4, ""), image(5, "")},
+                events(file(1, 1), file(2, 2), file(3, 3), file(4, 4), file(5, 5)));
+  uint64_t stack[] = {0x10020};
+  for (uint32_t pid : {1, 2, 3, 4, 5})
+    replay.add(sample_of(1, pid, stack));
+  Profile profile = std::move(replay).finish().profile;
+  std::vector<ImageId> files;
+  for (const ProfileImage& one : profile.images)
+    if (one.kind == ProfileImage::Kind::kFile && one.file.path == "/bin/demo")
+      files.push_back(one.file.id);
+  CHECK(files == std::vector{ImageId{1}, ImageId{3}, ImageId{4}, ImageId{5}});
+  CHECK(profile.locations.size() == 4);
+}
+
 namespace {
 
 // The numbers of the perf maps for the one location of each sample.
