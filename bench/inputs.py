@@ -64,6 +64,17 @@ def compiler():
     return Program(twin, kept(f"go-{GO}/compile-stripped", lambda f: call("strip", "-o", f, twin)))
 
 
+@functools.cache
+def gimli_addr2line():
+    """The addr2line of gimli, built once from its newest release; none without a Rust that can."""
+    folder = CACHE / "benchmark" / "gimli"
+    tool = folder / "bin/addr2line"
+    if not tool.exists() and shutil.which("cargo"):
+        subprocess.run(["cargo", "install", "--quiet", "--root", folder, "--features", "bin", "addr2line"],
+                       stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+    return tool if tool.exists() else None
+
+
 def services():
     """Stripped services as Debian ships them, by size and release of Go."""
     return {"prometheus, Go 1.19": fetched("debian", "prometheus", "usr/bin/prometheus"),
