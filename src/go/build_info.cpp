@@ -97,6 +97,8 @@ void read_line(const std::vector<std::string_view>& fields, BuildInfo& info,
   }
 }
 
+// A line has to end right before the frame behind the text, as Go's debug/buildinfo asks as
+// well: what has another frame is no text of lines.
 void read_modules(std::string_view text, BuildInfo& info) {
   bool is_framed = text.size() > 2 * kFrameSize && text[text.size() - kFrameSize - 1] == '\n';
   if (!is_framed)
@@ -127,7 +129,7 @@ bool may_write(std::string_view version, Format format) {
     case Format::kGo1_12:
     case Format::kGo1_13:  // which it is follows from a part of the records only
       return minor == 12;
-    default:
+    default:  // from Go 1.13 on the linker's record tells
       return false;
   }
 }

@@ -181,7 +181,7 @@ std::optional<GoroutineLayout> goroutine_layout(std::string_view go_version) {
 }
 
 GoroutineLayout newest_goroutine_layout() {
-  // Go 1.27 is the last row of kReleases.
+  // Go 1.27 is the last row of kReleases: a row that follows is to be named here.
   GoroutineLayout layout = *goroutine_layout("go1.27");
   layout.wait_reasons = {};
   return layout;

@@ -101,12 +101,13 @@ HeapProfileVariables find_heap_profile(const Module& module) {
   // that two functions have in common is the one, whatever the compiler has made of either.
   HeapProfileVariables found;
   found.is_used = operands.contains(kMakers[0]) || operands.contains(kMakers[1]);
+  // Lists are words; instructions that change them at once, or take their address, have size 0.
   found.lists = variables("runtime.stkbucket", {0, 8});
-  // One of them is part of the other, or not.
+  // The compiler has put mProf_FlushLocked into mProf_Flush, or not.
   operands["runtime.mProf_Flush"].merge(operands["runtime.mProf_FlushLocked"]);
   found.memory_lists = in_both(found.lists, variables("runtime.mProf_Flush", {0, 8}));
-  operands["runtime.nextSample"].merge(operands["runtime.profilealloc"]);
   // profilealloc calls nextSample, and has its code where that was inlined.
+  operands["runtime.nextSample"].merge(operands["runtime.profilealloc"]);
   found.rate = find_rate(module, variables("runtime.nextSample", {8}),
                          variables("runtime.allocmcache", {8}));
   found.cycle =

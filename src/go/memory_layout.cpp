@@ -22,7 +22,7 @@ constexpr MemoryRelease kMemoryReleases[] = {
     {25, {1168, 3520, 104, 152, 72, 65864, 65856, 96, false}},
 };
 
-// Names of a place of a variable: that of the function, and how far from its begin it is.
+// A function that names a place in a variable, and how far from the variable's begin that is.
 struct NamedPlace {
   std::string_view function;
   uint32_t offset;

@@ -51,7 +51,7 @@ bool has_shape(uint32_t bytes, uint8_t pointer_size) {
 bool has_names_behind(Bytes bytes, const Image& image) {
   uint64_t size = image.pointer_size;
   Reader in(tail(bytes, 8), image.order);
-  in.bytes(2 * size);
+  in.bytes(2 * size);  // how many functions and files there are
   // The form of Go 1.16 has no text start, hence a word less.
   uint64_t before_118 = in.word(image.pointer_size);
   uint64_t names = in.word(image.pointer_size);
@@ -118,7 +118,7 @@ Result<std::vector<TextPart>> read_text_parts(const ModuleData& data) {
     auto begin = word(0);
     auto end = word(1);
     auto address = word(2);
-    // Parts rise and do not overlap: pc_of() searches them by halves.
+    // Parts rise and do not overlap, so that a pc lies in one of them at most.
     if (!begin || !end || !address || i == kMaxParts || *begin < last_end || *end < *begin ||
         !data.image->is_executable_at(ImageAddress{*address}))
       return errorf("moduledata: part {} of {} of the text makes no sense", i, count);
@@ -160,7 +160,8 @@ Result<> locate_text(Module& module) {
   return Ok{};
 }
 
-// True if the trees in `gofunc` read as such; a few of them are enough to tell.
+// True if the trees in `gofunc` read as such; a few of them are enough to tell. `module` is a
+// copy, to try the place with.
 bool has_trees_at(Module module, Bytes gofunc) {
   constexpr int kEnough = 16;
   module.gofunc = gofunc;
@@ -179,7 +180,8 @@ bool has_trees_at(Module module, Bytes gofunc) {
   return seen > 0;
 }
 
-// From Go 1.26 on gofunc lies behind the records, aligned.
+// From Go 1.26 on gofunc lies behind the records, aligned. A header with a text start is of a
+// release before: there it lies elsewhere.
 Bytes derive_gofunc(const Module& module, Bytes table) {
   auto last = module.table.function(module.table.function_count() - 1);
   if (!last || module.table.header().text_start != 0)
@@ -422,6 +424,7 @@ std::optional<Result<Module>> find_module(const Image& image) {
 
 std::optional<Module> read_module_of_section(const Image& image) {
   std::optional<Result<Module>> module = read_section(image);
+  // Entries that are addresses are right without relocation only where the file is not moved.
   bool is_certain =
       is_confirmed(module) && ((*module)->table.has_offsets() || image.type == ET_EXEC);
   return is_certain ? std::optional(**std::move(module)) : std::nullopt;
@@ -458,10 +461,12 @@ struct Gap {
   uint64_t end = 0;
 };
 
-// Gaps from all over the table, three bytes or longer.
+// Gaps from all over the table, three bytes or longer: shorter ones fit code by chance too
+// often. All lie in the code of the table, as its entries rise.
 std::vector<Gap> pick_gaps(const Pclntab& table) {
   std::vector<Gap> gaps;
-  // A step through the table, so that gaps come from all parts of the code.
+  // A step through the table, so that gaps come from all parts of the code; not every function
+  // has one, so four times as many are asked.
   uint32_t step = std::max<uint32_t>(1, table.function_count() / (4 * kMaxGaps));
   for (uint32_t i = 0; i < table.function_count() && gaps.size() < kMaxGaps; i += step) {
     auto function = table.function(i);

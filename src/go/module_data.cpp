@@ -102,7 +102,9 @@ constexpr LayoutRow kLayouts[] = {
 };
 
 // From 1.26 on gofunc lies between the header and the end of pclntab. The older reading comes
-// last: the words of a later record would pass for one.
+// last: the words of a later record would pass for one. Words are told by number, for the
+// layout is not known yet: gofunc and epclntab are 43 and 44 in 1.27, 40 and 41 in 1.26; 37 is
+// types, and 39 in 1.27 etypes.
 Layout tell_offset_layout(const ModuleData& data, const Pclntab& table,
                           uint64_t table_address) {
   if (table.format() == Format::kGo1_18)
@@ -121,7 +123,8 @@ Layout tell_layout(const ModuleData& data, const Pclntab& table, uint64_t table_
     return tell_offset_layout(data, table, table_address);
   if (table.format() == Format::kGo1_16)
     return Layout::kGo1_16;
-  // Go 1.5 and 1.6 have other words there, which do not lead to loaded bytes.
+  // Words 25 and 26 are types and etypes. Go 1.5 and 1.6 have other words there, which do not
+  // lead to loaded bytes.
   bool has_types = data.word(25) != 0 && data.word(25) <= data.word(26) &&
                    data.image->loaded_from(ImageAddress{data.word(25)});
   return has_types ? Layout::kGo1_7 : Layout::kGo1_5;

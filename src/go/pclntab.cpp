@@ -209,7 +209,8 @@ Result<> Pclntab::check_functions() {
 //   1.5 to 1.9 have a constant in place of the frame size;
 //   1.12 to 1.15 end the fixed part with single bytes, which as an integer are far too many
 //   funcdata; 1.10 and 1.11 have function ids in place of the frame size, of which there are
-//   few; 1.12 counts one pcdata less than 1.13, of which that for registers is nearly unused.
+//   few; 1.12 numbers pcdata differently from 1.13 (pcdata_name): of functions with three the
+//   second is that of inlined calls, which most do not have, where 1.13 has that of stack maps.
 Format Pclntab::detect_format() const {
   // Constant that the compilers of Go 1.5 to 1.9 wrote in place of the frame size.
   constexpr uint32_t kFrameMark = 0x01234567;
@@ -276,7 +277,7 @@ uint32_t Pclntab::find_entry_key() const {
       return 0;
     fitting++;
   }
-  return fitting > 1 ? key : 0;
+  return fitting > 1 ? key : 0;  // a single record fits any key
 }
 
 uint64_t Pclntab::functab_word(uint64_t index) const {
@@ -307,10 +308,9 @@ bool Pclntab::is_hole(uint32_t index) const {
 
 namespace {
 
-// The last of `count` pairs of words whose first word is not above `pc`: that of the first pair
-// is not. On its own for the width of the words, as find_disorder().
+// The last of `count` pairs of words whose first word is not above `pc`; find() has seen to it
+// that the first pair's is not. On its own for the width of the words, as find_disorder().
 template <class Word>
-// The first entry is not above `pc`: find() has seen to that.
 uint32_t find_last(Bytes pairs, uint32_t count, uint64_t pc, ByteOrder order) {
   uint32_t low = 0;
   uint32_t high = count;

@@ -31,6 +31,8 @@ constexpr auto kSwitches = std::to_array<std::string_view>(
      "runtime.nanotime", "runtime.nanotime1", "runtime.onM", "runtime.systemstack",
      "runtime.walltime", "runtime.walltime1"});
 
+// True if the function has the flag or, in tables of releases that may lack flags, a name of
+// `names`, those of functions that have it later.
 bool has(const Pclntab& table, const Function& function, uint8_t flag,
          std::span<const std::string_view> names) {
   return (function.flags & flag) != 0 ||
@@ -44,7 +46,8 @@ std::optional<Function> function_at(const Module& module, ImageAddress address) 
   return index ? module.table.function(*index) : std::nullopt;
 }
 
-// Neither of its stack depths nor of its lines.
+// True if it has neither a table of its stack depths nor one of its lines, as C code that Go's
+// linker took in.
 bool lacks_tables(const Function& function) {
   return function.pcsp == 0 && function.pcln == 0;
 }
@@ -70,7 +73,8 @@ bool is_handler(const Module& module, const Function& function) {
 
 // True if runtime.mcall or runtime.morestack has called a function of the scheduler, which
 // never returns: its stack begins there, though up to Go 1.20 the frame pointer still leads to
-// that of a goroutine, which may be another's by now.
+// that of a goroutine, which may be another's by now. `address` lies in the call, a byte before
+// what it returns to.
 bool is_scheduler_root(const Module& module, const Function& function, ImageAddress address) {
   std::string_view name = module.table.name(function.name_offset);
   return (name == "runtime.mcall" || name == "runtime.morestack") &&
@@ -102,7 +106,7 @@ bool has_jump(std::string_view code) {
 // back and forth.
 bool may_have_switched(const Module& module, const Function& function, uint64_t pc) {
   if (module.image->machine != EM_X86_64)
-    return true;
+    return true;  // other code is not read
   auto address = module.address_of(function.entry);
   auto code = address ? module.image->loaded_from(*address) : std::nullopt;
   if (!code || pc < function.entry || code->size() < pc - function.entry)
@@ -286,7 +290,8 @@ UnwindRule rule_of_arm64(int32_t depth, bool is_injected) {
 // and the link register with the other registers that C code wants to keep.
 void set_frame_of_crosscall(const Module& module, const Function& function, uint64_t pc,
                             UnwindRule& rule) {
-  // stp x29, x30, [sp, 8 * N]; or up to Go 1.19 str x29, [sp, 8 * N] and str x30, one behind it.
+  // stp x29, x30, [sp, 8 * N]; or up to Go 1.19 str x29, [sp, 8 * N] and str x30, one behind
+  // it.
   constexpr uint32_t kStorePair = 0xa9007bfd;
   constexpr uint32_t kNumberOfPair = 0x3f8000;  // N, which is not negative here
   constexpr uint32_t kStore = 0xf90003fe;
@@ -351,6 +356,7 @@ std::optional<UnwindRule> unwind_rule(const Module& module, ImageAddress address
 
   // All other functions stay on one stack, for which the table tells the depth.
   auto depth = table.value(*function, function->pcsp, *pc);
+  // Without the file wrappers of Go 1.10 and 1.11 are not told: they return as others do.
   bool is_injected = returns_to_interrupted(
       kind_of(table, module.wrapper_id, function->id, table.name(function->name_offset), {}));
   auto rule = depth ? rule_of(module.image->machine, *depth, is_injected) : std::nullopt;
@@ -383,6 +389,8 @@ std::optional<Bordering> bordering(const Module& module, ImageAddress address) {
     return Bordering::kCalledByC;
   if (name.starts_with("runtime.cgocallback") && !name.starts_with("runtime.cgocallbackg"))
     return Bordering::kCalledByAssembly;
+  // Older tables do not tell assembly from compiled code: all counts as assembly but cgocall,
+  // so that C code that it seems to call shows that asmcgocall is missing in between.
   bool is_compiled = module.table.format() >= Format::kGo1_18
                          ? (function->flags & kFlagAssembly) == 0
                          : name == "runtime.cgocall";
