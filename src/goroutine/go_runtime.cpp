@@ -6,7 +6,8 @@ namespace gosym {
 
 namespace {
 
-// Rule for runtime.cgocallback where it has called Go code for code of C: on the stack of a
+// Rule for runtime.cgocallback where it has called Go code for code of C, which
+// go::unwind_rule() leaves out, as that function goes from stack to stack. On the stack of a
 // goroutine its frame has a size of its own, and at the end of it the place where the goroutine
 // had left for C code.
 std::optional<UnwindRule> rule_of_callback(const GoCode& code, uint64_t address,

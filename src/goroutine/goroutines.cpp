@@ -84,6 +84,8 @@ GoroutinePosition position_of(Bytes g, const GoroutineLayout& layout) {
   uint64_t registers = is_away ? layout.syscall_sp : layout.runtime.g_sched_sp;
   at.stack_pointer = word_at(g, registers);
   at.pc = word_at(g, registers + kGoWord);
+  // Not every release keeps these for a system call, and Go's rules go by stack depths: 0 does.
+  // The link register lies right before bp.
   at.frame_pointer = is_away ? 0 : word_at(g, layout.runtime.g_sched_bp);
   at.link_register = is_away ? 0 : word_at(g, layout.runtime.g_sched_bp - kGoWord);
   return at;
@@ -153,6 +155,8 @@ public:
     return {call_before(at.pc), at.stack_pointer, at.frame_pointer, at.link_register};
   }
 
+  // Likewise from any frame; `stack` begins at its stack pointer. Without time only the first
+  // call is given.
   bool walk(CodeFrame frame, Bytes stack, std::vector<StackCall>& calls) {
     calls.clear();
     missing_word_ = UINT64_MAX;
@@ -173,6 +177,7 @@ public:
         return false;
       if (rule->return_kind == UnwindRule::ReturnAddress::kNone)
         return true;
+      // A loaded CFA leads to the stack that a signal interrupted: its words are not here.
       auto caller = rule->is_cfa_loaded ? std::nullopt : caller_of(frame, *rule, word);
       // The first may have taken nothing of the stack yet.
       bool is_linked = rule->return_kind == UnwindRule::ReturnAddress::kInRegister;
@@ -200,7 +205,7 @@ public:
   template <class Word>
   bool has_context(uint64_t at, uint64_t pc_offset, const Word& word) {
     constexpr uint64_t kFlags = 7;
-    constexpr uint64_t kMaxSize = 1 << 20;
+    constexpr uint64_t kMaxSize = 1 << 20;  // stacks for signals are smaller
     uint64_t begin = word(at + 16).value_or(0);
     uint64_t size = word(at + 32).value_or(0);
     return word(at).value_or(kFlags + 1) <= kFlags && word(at + 8) == 0 && begin <= at &&
@@ -303,6 +308,7 @@ private:
       code_.clear();
     auto [entry, is_new] = code_.try_emplace(address);
     if (is_new) {
+      // A rule that is new takes far longer than a step, so the clock is read each time.
       check_time(kStepsBetweenChecks);
       entry->second = {runtime_.find_rule(address), runtime_.is_entry(address + 1)};
     }
@@ -496,6 +502,7 @@ private:
   // Changes each time that the goroutine runs, but for one of Go before 1.17 that comes to wait
   // where it waited before. The collector may give a stack another place.
   uint32_t mark_of(Bytes g, const GoroutinePosition& at) const {
+    // A hash, of which the upper half is mixed best; the factor is 2^64 by the golden section.
     uint64_t mark = 0;
     for (uint64_t part : {at.number, at.high - at.stack_pointer, at.pc, uint64_t{at.status},
                           uint64_t{at.wait_reason}, switch_count(g)})
@@ -605,6 +612,7 @@ private:
       else if (after[0] == address)
         break;
     }
+    // After the last look what was read is taken as it is: odd goroutines in it are counted.
     // A g that stands in the list twice would be counted twice.
     std::ranges::sort(list);
     list.erase(std::unique(list.begin(), list.end()), list.end());
@@ -784,7 +792,7 @@ private:
       return std::move(read).error();
     GoroutinePosition at = position_of(g, layout_);
     // A goroutine that left for the stack of the scheduler, to come back, has its place in its
-    // g.
+    // g. Of others runtime.gogo has set that stack pointer to 0 when they went on.
     CodeFrame frame = walker_.frame_of(at);
     if (!*read || !is_on_stack(at)) {
       auto interrupted = find_frame(goroutine.thread, at);
@@ -976,11 +984,12 @@ struct Reading {
     if (allgs)
       places = {*allgs};
     for (uint64_t place : places) {
-      stacks.resize(1);
+      stacks.resize(1);  // number 0, of those without a stack, stays
       auto size = reader.read_some(place, random, cpu_ns);
       if (!size)
         return std::move(size).error();
       std::vector<Goroutine> all = reader.take_all();
+      // Memory of zeros reads as goroutines that have ended: those that live tell the place.
       if (!*size || (!allgs && all.empty()))
         continue;
       allgs = place;

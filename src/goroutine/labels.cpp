@@ -22,8 +22,7 @@ constexpr uint64_t kMaxSets = 1 << 20;
 // Limit for all sets: a program that has so many labels has none that tell anything.
 constexpr uint64_t kMaxPairs = 4 << 20;
 
-// Reads in rounds: pieces that a round finds out about are read in the next, for all sets
-// together.
+// A piece of memory to be read in the next round.
 struct LabelPlace {
   size_t set = 0;  // whose it is; of texts, which of them
   uint64_t address = 0;
@@ -42,6 +41,8 @@ struct LabelPair {
   LabelText value;
 };
 
+// Reads in rounds: pieces that a round finds out about are read in the next, for all sets
+// together.
 class LabelReader {
 public:
   LabelReader(const go::RuntimeLayout& layout, const proc::ReadMemory& read_memory,
@@ -138,10 +139,10 @@ private:
       return done;
     std::vector<LabelPlace> buckets;
     done = read_all(maps, [&](const LabelPlace& place, Bytes map) {
-      constexpr uint8_t kMaxLog = 6;  // 64 labels have 16 buckets
+      constexpr uint8_t kMaxLog = 6;  // 64 labels have 16 buckets, 2^4: beyond is torn memory
       uint8_t log = std::min(load<uint8_t>(map, kGoWord + 1).value_or(0), kMaxLog);
       uint64_t count = uint64_t{1} << log;
-      add_buckets(place.set, word(map, 2 * kGoWord), count, buckets);
+      add_buckets(place.set, word(map, 2 * kGoWord), count, buckets);  // goroutine_layout.h
       // A map that grows moves its pairs from half as many old ones.
       if (uint64_t old = word(map, 3 * kGoWord); old != 0)
         add_buckets(place.set, old, std::max<uint64_t>(count / 2, 1), buckets);

@@ -46,7 +46,7 @@ void take_short_turns() {
   if (syscall(SYS_sched_getattr, 0, &attributes, sizeof(attributes), 0) != 0 ||
       attributes.policy != SCHED_OTHER)
     return;
-  attributes.flags = 1;          // SCHED_FLAG_RESET_ON_FORK
+  attributes.flags = 1;          // SCHED_FLAG_RESET_ON_FORK: children have the usual turns
   attributes.runtime = 100'000;  // the least the kernel grants
   (void)syscall(SYS_sched_setattr, 0, &attributes, 0);
 }
@@ -275,12 +275,14 @@ void WallSampler::drain_samples(const Handler& handler) {
   bool is_due = read(timer_.get(), &ticks, sizeof(ticks)) == sizeof(ticks) || is_stopped_;
   if (is_due && looked_at_ != 0)
     look(handler);
+  // After the look, whose time the next one counts from.
   if (is_due && !is_stopped_)
     (void)set_timer();  // which was set before
 }
 
 void WallSampler::look(const Handler& handler) {
   uint64_t now = monotonic_ns();
+  // The look after stop() is the last: 0 keeps drain_samples() from another one.
   uint64_t elapsed_ns = now - std::exchange(looked_at_, is_stopped_ ? 0 : now);
   auto event = static_cast<uint32_t>(events_.size() - 1);
   for (const std::unique_ptr<Process>& process : processes_)

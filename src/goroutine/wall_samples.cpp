@@ -49,7 +49,8 @@ void WallSamples::hand_over(const SomeGoroutines& look, RecordedSample sample,
     const std::vector<StackCall>& stack = look.stacks[goroutine.stack];
     if (is_of_runtime(goroutine, stack))
       continue;
-    // One that C code entered began with no function, and nothing is known of where it runs.
+    // A goroutine without a stack is told by the function that it began with. One that C code
+    // entered has none, and nothing is known of where it runs.
     StackCall start = {.call = goroutine.start, .returns_to = goroutine.start};
     bool is_call_from_c = stack.empty() && goroutine.start == 0;
     set_stack(stack.empty() ? std::span(&start, is_call_from_c ? 0 : 1)
@@ -87,7 +88,8 @@ void WallSamples::set_stack(std::span<const StackCall> calls) {
   addresses_.clear();
   words_.clear();
   for (const StackCall& call : calls) {
-    // The first address is where it runs, which no word of the stack has led to.
+    // The first address is where it runs, which no word of the stack has led to. A recording
+    // has words up to kMaxTopSize; what was in a register, with the place UINT64_MAX, is none.
     if (!addresses_.empty() && call.place < kMaxTopSize)
       words_.push_back({call.place, call.returns_to});
     addresses_.push_back(call.returns_to);
