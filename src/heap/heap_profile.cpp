@@ -29,7 +29,8 @@ constexpr uint64_t kMaxBytesRead = uint64_t{1} << 30;
 constexpr uint64_t kMaxBytesKept = 256 << 20;
 constexpr uint64_t kMaxHeapTime = 10'000'000'000;  // nanoseconds
 constexpr int kMaxHeapLooks = 6;
-// Beyond these no sum of them has 63 bits.
+// No program has allocated so much of one size by one stack; the sum of a whole profile has to
+// fit into 63 bits, as pprof has it.
 constexpr uint64_t kMaxHeapBytes = uint64_t{1} << 50;
 constexpr double kMaxAmount = 4e18;
 constexpr double kMaxWaits = 1e12;  // of one stack
@@ -153,7 +154,8 @@ public:
     auto rate = read_rate();
     if (!rate)
       return std::move(rate).error();
-    // Samples from before it was turned off mean nothing.
+    // Where nothing in the program asks for the profile, the runtime turns it off when it
+    // begins (from Go 1.17 on): the few samples from before mean nothing.
     if (*rate == 0 && !runtime_.is_used)
       return why_empty(*rate);
     auto place = find_list(go::BucketKind::kMemory);
@@ -195,7 +197,7 @@ public:
       ticks += static_cast<double>(bucket.words[1]);
       if (!is_count || ticks > kMaxAmount)
         return unlike_go("it has counts that no program can have");
-      // A wait that is less than half of one is one, as the runtime has it.
+      // What comes to less than one wait counts as one, as the runtime has it.
       if (count > 0)
         profile.buckets.push_back({.stack = bucket.stack,
                                    .count = std::max<uint64_t>(1, clamped(count)),

@@ -1,6 +1,7 @@
 #include "heap/memory_counts.h"
 
 #include <algorithm>
+#include <bit>
 #include <array>
 #include <cmath>
 #include <set>
@@ -65,6 +66,8 @@ public:
   }
 
 private:
+  // Parts of what was counted. What differs by more than the latter each time is not that
+  // program's counts and spans, but other memory.
   static constexpr double kNear = 0.05;
   static constexpr double kFar = 0.5;
 
@@ -113,8 +116,8 @@ private:
     // A process may have written anything there, NaN for one, which JSON has no word for.
     double share = std::bit_cast<double>(word(layout_.collections() + 8));
     counts.cpu_share = share >= 0 && share <= 1 ? share : 0;
-    // The runtime keeps the last 256 pauses, in a ring.
-    // Counted backwards from the last collection.
+    // The runtime keeps the last 256 pauses, in a ring: they are read backwards from the last
+    // collection.
     for (uint32_t back = 1; back <= std::min(counts.collections, 256U); back++)
       counts.pauses.push_back(
           word(layout_.pauses() + uint64_t{(counts.collections - back) % 256} * 8));
@@ -127,7 +130,7 @@ private:
   }
 
   Result<> read_collector(MemoryCounts& counts) {
-    std::array<std::byte, 256> memory;
+    std::array<std::byte, 256> memory;  // all fields that the layouts know lie in these
     if (auto done = read_at(runtime_.collector, memory, "its collector cannot be read"); !done)
       return done;
     auto word = [&](uint64_t offset) { return load<uint64_t>(memory, offset).value_or(0); };
@@ -192,7 +195,7 @@ private:
 
   // One that ended while the list was read may be used for something else.
   void add_span(Bytes span, MemoryCounts& counts, std::set<uint64_t>& arenas) const {
-    uint64_t count_at = layout_.span_count;
+    uint64_t count_at = layout_.span_count;  // state and size lie behind: memory_layout.h
     uint64_t pages = load<uint64_t>(span, kSpanPages).value_or(0);
     uint64_t bytes = pages * go::kGoPage;
     auto state = SpanState{load<uint8_t>(span, count_at + 3).value_or(0)};
