@@ -10,7 +10,8 @@ namespace {
 // once, and what is kept stays small.
 constexpr uint64_t kIndexedAtOnce = 256 << 10;
 
-// The begins of the functions that a source lists.
+// The begins of the functions that a source lists, in order: two functions of one name that
+// follow one another are told apart by them.
 std::vector<uint64_t> function_begins(const ImageSymbols& symbols) {
   std::vector<uint64_t> begins;
   for (const FunctionRange& function : symbols.functions())

@@ -88,8 +88,7 @@ bool is_mangled_rust(std::string_view name) {
 }
 
 // "core" of "core::str::from_utf8", of "<core::str::Chars as core::iter::Iterator>::next" and
-// of
-// "<&mut core::str::Chars>::next".
+// of "<&mut core::str::Chars>::next".
 std::string_view crate_of(std::string_view shown) {
   size_t begin = std::min(shown.find_first_not_of("<&*"), shown.size());
   shown.remove_prefix(begin);

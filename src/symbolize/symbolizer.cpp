@@ -186,7 +186,8 @@ public:
           const DebugFileOptions& files, SymbolCache& cache)
       : profile_(profile), by_image_(by_image), files_(files), cache_(cache) {}
 
-  // Images are asked for in their order. Several files are open at once where there are several
+  // Images are asked for in their order, without those that open_from() passes over: what is
+  // taken is the next that was opened. Several files are open at once where there are several
   // threads: each asks one of them for all of its names.
   std::shared_ptr<NamedFile> open(size_t image) {
     if (opened_.empty())
@@ -494,7 +495,7 @@ std::shared_ptr<Binary> find_by_id(const RecordedImage& image, const DebugFileOp
 }
 
 // Finds what a recording would have noted of a file of this build. `problem` says why it
-// cannot.
+// cannot, if there is no id to look for; of a file that is not there open_recorded() tells.
 void identify(RecordedImage& image, const DebugFileOptions& files) {
   if (image.gnu_build_id.empty() && image.go_build_id.empty()) {
     image.problem = "the profile has no build id of it";
