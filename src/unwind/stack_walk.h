@@ -94,6 +94,8 @@ public:
 
   // Goes to the caller of the last function of the stack; false if it cannot be told.
   bool step() {
+    // A caller that is found from here on may be one of those that the gap counts:
+    // go_on_behind() goes on.
     if (ends_in_gap_ && taken_ == chain_.size())
       return false;
     std::optional<UnwindRule> known = code_.rule(stack_.back());
@@ -118,8 +120,12 @@ public:
                     *frame.stack_pointer <= kMaxFrameDistance;
     Passed passed = {stack_.back(), stack_pointer_, frame_, frame.cfa};
     if (!is_above || !take_caller(rule, frame)) {
+      // follow_chain() takes the rest of the chain only if that may hold the caller: the rule
+      // is not known, the return address is in a link register that was not recorded, or
+      // nothing tells where the chain's frames lie.
       is_on_chain_ &=
           !known || rule.return_kind == ReturnAddress::kInRegister || may_go_on(rule);
+      // The recorder looks there for the 0 of a fiber's first function.
       end_place_ = known && !rule.is_signal_frame ? frame.return_place : std::nullopt;
       return false;
     }
@@ -157,11 +163,13 @@ public:
   // the thread's, from where C code called Go code: then the frame pointer leads there.
   void go_on_with(std::span<const Address> goroutine, StackEnd end, bool ends_in_gap) {
     lacks_callers_ = !may_be_root(stack_.back());
-    // Far, if the walk did not come up to where the words of the goroutine's stack begin.
+    // Far, if the walk did not come up to where the words of the goroutine's stack begin. If
+    // they are not there, its chain may lead back to this place: go_back().
     std::optional<uint64_t> place = find_word(goroutine.front(), kMaxTopSize);
     if (!place)
       left_at_ = stack_pointer_;
     goroutine_.reset();
+    // The goroutine's frame pointer is known only if it was saved right below that word.
     auto frame = place && frame_ && *frame_ + kWordSize == *place ? load(frame_) : std::nullopt;
     go_on(goroutine, place, frame, end, ends_in_gap);
   }
@@ -262,7 +270,7 @@ private:
     end_ = end;
     chain_ = chain;
     ends_in_gap_ = ends_in_gap;
-    taken_ = 1;
+    taken_ = 1;  // its first is pushed below
     is_on_chain_ = true;
     has_root_ = returns_to_nothing_ = has_link_ = false;
     frame_ = frame;
@@ -297,7 +305,7 @@ private:
   // there: near its end, or, if only the frame pointer leads on, below the place of that, which
   // is on the goroutine's stack then.
   bool has_left(const std::optional<UnwindRule>& rule) const {
-    constexpr uint64_t kNear = 64;
+    constexpr uint64_t kNear = 64;  // bytes: functions that switch stacks have small frames
     bool is_framed = !rule && frame_ && *frame_ > stack_pointer_ && *frame_ < kMaxTopSize;
     uint64_t distance = std::max(kNear, is_framed ? *frame_ - stack_pointer_ : 0);
     return (!rule || rule->may_have_left) && find_word(*goroutine_, distance);
@@ -314,6 +322,8 @@ private:
     return std::nullopt;
   }
 
+  // A place as an address that rules may count with. The leaf's stack pointer, at `leaf_`, gets
+  // the low bits that it had; they are 0 if they were not recorded.
   std::optional<uint64_t> address_of(std::optional<uint64_t> place) {
     if (!base_) {
       auto alignment = words_.register_at(kStackAlignment);
@@ -326,12 +336,14 @@ private:
     return place < limit_ ? words_.at(place) : std::nullopt;
   }
 
-  // None for what does not point to the stack.
+  // None for what does not point to the stack: an address below it wraps to one far above.
   std::optional<uint64_t> place_at(uint64_t address) {
     uint64_t place = address - *address_of(0);
     return place <= kMaxFrameDistance ? std::optional(place) : std::nullopt;
   }
 
+  // The word at an address that a rule has computed. Words below the stack, of the red zone,
+  // were recorded among the registers.
   std::optional<Word> word_of(uint64_t address) {
     uint64_t below = *address_of(0) - address;
     if (below - 1 < kRedZoneSize && below % kWordSize == 0)
@@ -347,7 +359,9 @@ private:
     return word->place ? address_of(word->place) : word->number;
   }
 
-  // A register as it is where a function is stopped: that was passed, or is the last.
+  // A register as it is where a function is stopped: that was passed, or is the last. What
+  // it called tells where the value lies, or has left it to what that called in turn, down to
+  // the leaf, whose registers were recorded.
   std::optional<Word> find_register(uint64_t number, size_t function) {
     using Kind = CallerRegister::Kind;
     for (; function > 0; function--) {
@@ -365,6 +379,7 @@ private:
     return words_.register_at(place_of_register(number));
   }
 
+  // The value of a register of the last function's caller.
   std::optional<Word> word_of(const CallerRegister& found) {
     using Kind = CallerRegister::Kind;
     switch (found.kind) {
@@ -404,8 +419,9 @@ private:
     return has_link_ ? word_at(link_place_) : std::nullopt;
   }
 
-  // Notes where that of the last function lies, which a signal interrupted. On arm64: behind its
-  // frame pointer, as the kernel saves all registers; or Go's runtime has put it below.
+  // Notes where the link register of the last function lies, which a signal interrupted. On
+  // arm64: behind its frame pointer, as the kernel saves all registers; or Go's runtime has put
+  // it 16 bytes below (go/unwind_rule.h). On other machines no rule asks for it.
   void set_link(const UnwindRule& rule, const Frame& frame) {
     has_link_ = rule.is_signal_frame && !rule.is_evaluated;
     bool is_by_kernel = rule.is_cfa_loaded && frame.frame_place;
@@ -483,6 +499,9 @@ private:
     return word && word->number == 0 && !code_.is_go(stack_.back());
   }
 
+  // Appends the caller. Where its return address is the chain's next, by its place, the chain
+  // tells it, for the word itself may not have been recorded. One that follows no call shows
+  // that the chain went wrong.
   bool take_caller(const UnwindRule& rule, const Frame& frame) {
     has_met_chain_ = is_next_of_chain(frame.return_place);
     if (has_met_chain_) {
@@ -566,7 +585,9 @@ private:
       end_ = StackEnd::kBadFrame;
   }
 
-  // Appends what is left of the chain, up to the root of the stack.
+  // Appends what is left of the chain, up to the root of the stack. A frame below the stack of
+  // the last function is of one that was passed already: then the chain has come apart from the
+  // stack, and its end is not the stack's.
   void follow_chain() {
     bool is_left = is_on_chain_ && (!frame_ || *frame_ + 8 >= stack_pointer_);
     if (!is_left && end_ == StackEnd::kRoot)
@@ -604,6 +625,7 @@ private:
     auto place = find_word(caller, kEntrySize);
     if (!place || *place < kWordSize)
       return false;
+    // Right below the return address the caller's frame pointer was saved.
     frame_ = load(*place - kWordSize);
     is_on_chain_ = false;  // C code has none
     walk_from(*place + kWordSize);

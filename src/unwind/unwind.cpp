@@ -137,7 +137,7 @@ private:
       Location location = profile_->locations[to_index(id)];
       change(location);
       profile_->locations.push_back(location);
-      known_.emplace_back();
+      known_.emplace_back();  // one for each location, as take_new() has it
     }
     return known->second;
   }
@@ -195,8 +195,8 @@ private:
   Copies creators_;
 };
 
-// The answers that Code has remembered, which several threads may ask for while nobody asks Code
-// itself. Of a walk that needed anything else no result counts.
+// The answers that Code has remembered, which several threads may ask for while nobody asks
+// Code itself. Of a walk that needed anything else no result counts.
 class FixedCode {
 public:
   explicit FixedCode(const Code& code) : code_(code) {}
@@ -313,6 +313,7 @@ private:
 
 // A part of a chain: all of it, or what is left before and behind a gap.
 struct ChainPart {
+  // `gap_at` is 0 if the gap lies in a part before, or there is none.
   ChainPart(std::span<const LocationId> chain, size_t gap_at) : before(chain) {
     if (gap_at == 0 || gap_at >= chain.size())
       return;
@@ -387,6 +388,7 @@ uint8_t walk_stack(Code& code, const Profile& profile, std::span<const LocationI
   if (kernel.size() == recorded.size())
     return state.end == StackEnd::kRoot ? 0 : kCut;
   std::span<const LocationId> user = recorded.subspan(kernel.size());
+  // One location stands for the whole stack (LocationTable::call_from_c): none of it is known.
   if (state.end == StackEnd::kCallFromC) {
     stack.insert(stack.end(), user.begin(), user.end());
     return kCut;
@@ -524,6 +526,7 @@ Unwinder::~Unwinder() = default;
 bool Unwinder::walk(Profile& profile, const StackDumps& dumps, uint64_t memory_limit,
                     const OpenImages& open) {
   Walked& walked = *walked_;
+  // The limit is what is left beside the locations that there are by now.
   uint64_t known = dumps.locations->memory();
   std::function<void(Profile&)> open_images = [&](Profile& grown) {
     if (open)

@@ -31,20 +31,23 @@ std::string_view name_at(Binary& binary, ImageAddress address) {
   return symbol ? symbol->name : std::string_view();
 }
 
-// True if it is the first function of gccgo's goroutines, which returns to nothing.
+// True if it is the first function of gccgo's goroutines, which returns to nothing. Only its
+// files have .go_export: without that no symbol table has to be read for the name.
 bool is_kickoff(Binary& binary, ImageAddress address) {
   return binary.image().find_section(".go_export") &&
          name_at(binary, address) == "runtime.kickoff";
 }
 
-// True if a stack begins in code without a rule, by the name of the function, and by what it
-// does when it is returned to.
+// True if a stack begins in code without a rule, by the entry point of the program or by the
+// name of the function.
 bool is_root(Binary& binary, ImageAddress address) {
   constexpr uint64_t kMaxStartSize = 80;  // that of Free Pascal
   return to_integer(address) - to_integer(binary.image().entry) < kMaxStartSize ||
          std::ranges::count(kRoots, name_at(binary, address)) > 0;
 }
 
+// Likewise by what the code does that is returned to: it ends the thread, or hands what the
+// first function has returned to a function that never returns.
 bool is_root_returned_to(Binary& binary, ImageAddress address) {
   if (elf::is_thread_end(binary.image(), address))
     return true;
@@ -138,6 +141,7 @@ CallerRegister UnwindRules::caller_register(const Location& location, uint64_t n
     return {};
   Binary& binary = open(location);
   const std::optional<go::Module>& module = binary.go_module();
+  // Go's tables tell of no register but those of the rule itself: others count as lost.
   bool is_go = module && go::unwind_rule(*module, call_of(location));
   if (is_go || !binary.call_frames())
     return {};
@@ -175,6 +179,7 @@ bool UnwindRules::is_return_address(const Location& location) {
     return true;
   Binary& binary = open(location);
   const std::optional<go::Module>& module = binary.go_module();
+  // A file that cannot be used says nothing against it.
   return binary.image().file.empty() ||
          elf::may_follow_call(binary.image(), *location.image_address) ||
          (module && (go::is_call_of_deferreturn(*module, *location.image_address) ||
