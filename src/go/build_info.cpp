@@ -215,6 +215,7 @@ std::optional<BuildInfo> read_build_info(const elf::Image& image) {
 
   BuildInfo info;
   std::string_view modules;
+  // A record with the texts in it has no addresses: its pointer size means nothing.
   if ((flags & kInline) != 0) {
     in.bytes(16);
     info.go_version = as_text(in.bytes(in.uvarint32()));

@@ -115,7 +115,7 @@ Result<Pclntab> Pclntab::parse(Bytes table, ByteOrder order, uint8_t pointer_siz
 Result<> Pclntab::split(Bytes table) {
   PclntabHeader& header = header_;
   Reader in(table, order_);
-  in.bytes(8u + header.pointer_size);
+  in.bytes(8u + header.pointer_size);  // parse() has read these
   header.file_count = in.word(header.pointer_size);
   if (has_offsets())
     header.text_start = in.word(header.pointer_size);
@@ -136,7 +136,7 @@ Result<> Pclntab::split(Bytes table) {
   files_ = table.subspan(header.files, header.pc_values - header.files);
   pc_values_ = table.subspan(header.pc_values, header.functions - header.pc_values);
   functab_ = table.subspan(header.functions);
-  records_ = functab_;
+  records_ = functab_;  // whose offsets count from there
   return check_functions();
 }
 
@@ -147,6 +147,7 @@ Result<> Pclntab::split_before_116(Bytes table) {
   names_ = pc_values_ = records_ = table;
   if (auto checked = check_functions(); !checked)
     return checked;
+  // Behind the pairs and the end of the last function lies the offset of the file table.
   uint64_t end = (2 * header_.function_count + 1) * header_.pointer_size;
   header_.files = load<uint32_t>(functab_, end, order_).value_or(0);
   files_ = tail(table, header_.files);
@@ -402,6 +403,7 @@ std::string_view Pclntab::file(const Function& function, int32_t number) const {
 
 std::vector<std::string_view> Pclntab::files() const {
   std::vector<std::string_view> result;
+  // The offset with number 0 is the count, in these formats.
   if (format_ < Format::kGo1_16) {
     for (uint64_t i = 1; i < header_.file_count; i++)
       result.push_back(text_at(names_, load<uint32_t>(files_, i * 4, order_).value_or(kNone)));

@@ -398,6 +398,7 @@ std::optional<Bordering> bordering(const Module& module, ImageAddress address) {
 }
 
 bool is_call_of_deferreturn(const Module& module, ImageAddress address) {
+  // call, with the distance behind its first byte.
   auto code = module.image->loaded_from(address);
   bool is_x86 = module.image->machine == EM_X86_64 || module.image->machine == EM_386;
   if (!is_x86 || !code || !as_text(*code).starts_with('\xe8'))

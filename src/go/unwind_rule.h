@@ -30,8 +30,9 @@ namespace gosym::go {
 // saved the link register of the interrupted function there: their CFA lies 16 higher.
 //
 // runtime.mcall and runtime.morestack are roots of the scheduler's stack once they have called
-// it. None for what is not Go's or not known, and for functions that switch from one stack to
-// another once they may have done so.
+// it; so is runtime.gogo of a goroutine's. None for what is not Go's or not known, and for
+// other functions that switch from one stack to another once they may have done so, but the
+// clocks up to Go 1.15, which keep their stack pointer in %rbp.
 std::optional<UnwindRule> unwind_rule(const Module& module, ImageAddress address);
 
 // Code that may call a Go function, or be called by it, where Go code borders on other code.
