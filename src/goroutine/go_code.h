@@ -38,8 +38,8 @@ public:
 
   // Opens the code of a process that has left a core file. Files are looked for at their paths;
   // `program`, unless it is empty, is the path of the program's file now. A file with other
-  // build ids than the core is left out. `memory` gets the parts of the used files that the
-  // core lacks.
+  // build ids than the core, or with other constants if it has no ids, is left out. `memory`
+  // gets the parts of the used files that the core lacks.
   static Result<GoCode> open(const elf::CoreFile& core, const std::string& program,
                              CoreMemory& memory);
 

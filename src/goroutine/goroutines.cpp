@@ -236,6 +236,7 @@ private:
       std::optional<UnwindRule> rule = code_at(call).rule;
       if (!rule && has_context(at + kGoWord, kPc, word))
         rule = kSignalReturn;
+      // Only the rule of what a handler returns to has a loaded CFA.
       if (!rule || !rule->is_cfa_loaded)
         continue;
       if (auto interrupted = caller_of(CodeFrame{call, at + kGoWord, 0}, *rule, word))
@@ -436,6 +437,7 @@ private:
         return done;
       list = list.subspan(next.size());
     }
+    // walk_running() goes by the ids of threads.
     if (auto done = read_threads(); !done)
       return done;
     for (Goroutine& goroutine : all_)
@@ -475,6 +477,7 @@ private:
     return std::vector<Checked>();
   }
 
+  // Reads the g that `list` has at these places; what cannot be one is left out.
   Result<std::vector<Checked>> check_these(std::span<const Chosen> places,
                                            std::span<const uint64_t> list) {
     checked_copies_.resize(list.size() * layout_.size());
@@ -766,6 +769,7 @@ private:
     return static_cast<uint32_t>(status);
   }
 
+  // Sets the ids of the threads, which their m have. An id that no thread can have is not one.
   Result<> read_threads() {
     std::vector<Goroutine*> with;
     for (Goroutine& goroutine : all_)
@@ -877,6 +881,7 @@ private:
          fmt::format("goroutines whose stacks end before their begin, as {} of a stack is read "
                      "at most",
                      human_size(kMaxStackSize)));
+    // add() has given those that were left out this state, too.
     note(with_state(GoroutineStack::kCut) - left_out_,
          stack_bytes_left_ > 0
              ? "goroutines whose stacks end before their begin"
@@ -963,6 +968,8 @@ struct Reading {
   Reading(GoRuntime of, proc::ReadMemory read)
       : runtime(std::move(of)),
         read_memory(std::move(read)),
+        // Stacks are kept for one look alone, with the places of their words, so that equal
+        // ones are not made one.
         reader(runtime, read_memory, [this](std::span<const StackCall> calls) {
           if (calls.empty())
             return std::optional<uint32_t>(0);

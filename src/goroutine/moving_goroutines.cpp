@@ -67,6 +67,8 @@ std::vector<Chosen> MovingGoroutines::choose(uint64_t length, uint64_t most, dou
   uint64_t resting = length - moving_;
   uint64_t of_moving = std::min<uint64_t>(moving_, most / 2);
   std::vector<Chosen> chosen = choose_evenly(resting, most - of_moving, random);
+  // Each part is chosen from by rank. Where nothing is remembered, all rest, and a rank is a
+  // place.
   for (Chosen& one : chosen)
     one.index = has_given_up_ ? one.index : by_rank_[moving_ + one.index];
   for (Chosen one : choose_evenly(moving_, of_moving, random))

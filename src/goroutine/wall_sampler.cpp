@@ -80,6 +80,7 @@ public:
     if (!code)
       return std::move(code).error();
     code_ = std::make_unique<GoCode>(*std::move(code));
+    // Layouts are known of 64 bits only.
     for (const GoFile& file : code_->files()) {
       GoRuntime runtime = make_runtime(file, *code_);
       if (file.image->pointer_size == kGoWord && !runtime.allgs.empty())
