@@ -98,6 +98,7 @@ private:
       if (!file)
         continue;
       kept_.held.emplace(image.file.id, std::move(file));
+      // A file that a store has whole is no problem.
       kept_.file_problems.erase(image.file.id);
     }
   }

@@ -315,6 +315,7 @@ void symbolize_anonymous(const Profile& profile, const std::vector<Location*>& l
     location->unnamed = Unnamed::kAnonymous;
     by_map[profile.mappings[to_index(location->mapping)].perf_map].push_back(location);
   }
+  // Maps are numbered from 1: code with number 0 has none.
   for (const auto& [number, covered] : by_map) {
     if (number == 0 || number > perf_maps.size())
       continue;
@@ -460,6 +461,7 @@ RecordedFile open_recorded(const RecordedImage& image, const RecordedBinary& bin
     return accept(ImageSymbols::open(binary.binary, image.path, options));
   RecordedFile file = {
       .symbols = nullptr, .unnamed = binary.unnamed, .problem = binary.problem};
+  // What was not identified when it was recorded cannot be known again anywhere.
   if (file.unnamed == Unnamed::kUnidentified)
     return file;
   // A debug file has the names also where the binary is gone.
@@ -522,6 +524,7 @@ void find_image_addresses(Profile& profile, const DebugFileOptions& files) {
       continue;
     const Mapping& mapping = profile.mappings[to_index(location.mapping)];
     ProfileImage& image = profile.images[mapping.image];
+    // The vdso is linked at 0.
     if (image.kind == ProfileImage::Kind::kVdso)
       location.image_address = ImageAddress{to_integer(location.address) - mapping.start};
     if (image.kind != ProfileImage::Kind::kFile)
