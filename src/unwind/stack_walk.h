@@ -428,6 +428,8 @@ private:
     link_place_ = is_by_kernel ? *frame.frame_place + kWordSize : frame.cfa - 2 * kWordSize;
   }
 
+  // The values of a rule that has to be computed from registers and words. None of it can be
+  // told after kMaxQuestions; the caller's stack pointer need not be the CFA here.
   Frame evaluated_frame() {
     using Kind = CallerRegister::Kind;
     State state(*this, passed_.size());

@@ -283,6 +283,7 @@ private:
     const StackWord* found = search(offset);
     if (!found || found->offset != offset)
       return std::nullopt;
+    // By its value 0 would be a place as well.
     if (found->is_zero())
       return WalkedWord<LocationId>{.number = 0};
     if (found->is_place())
