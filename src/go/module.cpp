@@ -111,6 +111,7 @@ Result<std::vector<TextPart>> read_text_parts(const ModuleData& data) {
   uint64_t record = data.value("textsectmap");
   uint64_t last_end = 0;
   for (uint64_t i = 0; i < std::min(count, kMaxParts + 1); i++) {
+    // Three words each (TextPart).
     auto word = [&](uint64_t index) {
       uint64_t offset = (3 * i + index) * data.image->pointer_size;
       return data.image->load_word(ImageAddress{record + offset});

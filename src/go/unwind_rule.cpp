@@ -231,7 +231,8 @@ FramePointer frame_of_arm64(const Module& module, const FirstMove& move, uint64_
   auto code = [&](uint64_t at) {
     return load<uint32_t>(as_bytes(code_at(module, at)), 0, module.image->order);
   };
-  // Large frames store the pair before the stack pointer is moved to it.
+  // Large frames store the pair before the stack pointer is moved to it: two instructions
+  // before what lies behind the move.
   if (code(move.pc - 8) == kStorePair)
     return FramePointer::kOnStack;
   if (code(move.pc) != kStore)

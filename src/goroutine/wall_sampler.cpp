@@ -153,6 +153,7 @@ private:
     if (owners_.size() > kMaxKnown)
       owners_.clear();
     auto [known, is_new] = owners_.try_emplace(address);
+    // The outermost call is the function that has the code: others are inlined there.
     if (is_new)
       if (std::vector<Call> calls = code_->calls_at(address); !calls.empty())
         known->second = {calls.back().function.starts_with("runtime."),

@@ -21,7 +21,7 @@ using proc::MemoryPiece;
 constexpr uint64_t kHeapWord = 8;
 // Addresses of a stack: what GODEBUG=profstackdepth allows, and some more.
 constexpr uint64_t kMaxBucketStack = 1100;
-constexpr size_t kMaxHeapWords = 16;  // in a record
+constexpr size_t kMaxHeapWords = 16;  // in a record: the most that words_of() gives
 // Large servers have some ten thousand.
 constexpr size_t kMaxBuckets = 1 << 20;
 constexpr uint64_t kMaxHeapAddresses = 32 << 20;  // in all stacks together
@@ -154,8 +154,8 @@ public:
     auto rate = read_rate();
     if (!rate)
       return std::move(rate).error();
-    // Where nothing in the program asks for the profile, the runtime turns it off when it
-    // begins (from Go 1.17 on): the few samples from before mean nothing.
+    // The runtime turns the profile off when it begins if nothing in the program asks for it
+    // (from Go 1.17 on): the few samples from before mean nothing.
     if (*rate == 0 && !runtime_.is_used)
       return why_empty(*rate);
     auto place = find_list(go::BucketKind::kMemory);
@@ -197,7 +197,7 @@ public:
       ticks += static_cast<double>(bucket.words[1]);
       if (!is_count || ticks > kMaxAmount)
         return unlike_go("it has counts that no program can have");
-      // What comes to less than one wait counts as one, as the runtime has it.
+      // Less than one wait counts as one, as the runtime has it.
       if (count > 0)
         profile.buckets.push_back({.stack = bucket.stack,
                                    .count = std::max<uint64_t>(1, clamped(count)),
@@ -370,7 +370,7 @@ private:
     if (!profile || !other)
       return std::move(profile ? other : profile).error();
     bool changes = time == HeapTime::kNow || other->is_before_first;
-    // New buckets have nothing yet that is published.
+    // New buckets have nothing yet that is published: profile_of() leaves them out.
     profile->is_torn =
         list->cycle != again->cycle || (!changes && profile->buckets != other->buckets);
     return profile;

@@ -461,7 +461,7 @@ RecordedFile open_recorded(const RecordedImage& image, const RecordedBinary& bin
     return accept(ImageSymbols::open(binary.binary, image.path, options));
   RecordedFile file = {
       .symbols = nullptr, .unnamed = binary.unnamed, .problem = binary.problem};
-  // What was not identified when it was recorded cannot be known again anywhere.
+  // A file that was not identified when it was recorded cannot be known again anywhere.
   if (file.unnamed == Unnamed::kUnidentified)
     return file;
   // A debug file has the names also where the binary is gone.

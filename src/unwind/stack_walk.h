@@ -121,8 +121,8 @@ public:
     Passed passed = {stack_.back(), stack_pointer_, frame_, frame.cfa};
     if (!is_above || !take_caller(rule, frame)) {
       // follow_chain() takes the rest of the chain only if that may hold the caller: the rule
-      // is not known, the return address is in a link register that was not recorded, or
-      // nothing tells where the chain's frames lie.
+      // is not known, the return address is in the link register, which may not have been
+      // recorded, or nothing tells where the chain's frames lie.
       is_on_chain_ &=
           !known || rule.return_kind == ReturnAddress::kInRegister || may_go_on(rule);
       // The recorder looks there for the 0 of a fiber's first function.
