@@ -1,8 +1,8 @@
 #include "heap/memory_counts.h"
 
 #include <algorithm>
-#include <bit>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <set>
 
