@@ -267,6 +267,8 @@ public:
     CallerFrame frame;
     frame.cfa = frame.stack_pointer = *cfa;
     frame.return_address = locate(row.return_address, *cfa);
+    // Unchanged, it is still in the register that the return column stands for: it is told by
+    // its number, as the caller of this knows no columns.
     if (frame.return_address.kind == CallerRegister::Kind::kUnchanged)
       frame.return_address = {CallerRegister::Kind::kInRegister, return_column};
     frame.frame_pointer = locate(row.frame_pointer, *cfa);
@@ -317,6 +319,8 @@ private:
     std::optional<uint64_t> stack_pointer() override { return machine_.stack_pointer(); }
     std::optional<uint64_t> frame_pointer() override { return machine_.frame_pointer(); }
     std::optional<uint64_t> register_value(uint64_t number) override {
+      // The address in the image stands for the one in memory. Expressions of the linker's
+      // stubs take its low four bits, and these agree: a loader moves code by whole pages.
       if (number == columns_.program_counter)
         return to_integer(address_);
       if (number == columns_.stack_pointer)

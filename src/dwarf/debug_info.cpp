@@ -84,6 +84,7 @@ struct DebugInfo::Session {
   uint64_t kept = 0;
   Budget left;
 
+  // What was read has pointers into the files: it goes before they are closed.
   ~Session() {
     units.clear();
     line_tables.clear();
@@ -114,6 +115,8 @@ std::unique_ptr<DebugInfo> DebugInfo::open(const elf::Image& image, const OtherF
     tell(file.error());
     return nullptr;
   }
+  // Without the alternate file, or the package, the rest is still of use: a problem with them
+  // is told, and is no failure.
   auto other = elf::parse(others.alternate);
   auto plain = other ? PlainFile::make(*other) : PlainFile();
   if (!plain)
@@ -174,7 +177,8 @@ std::string DebugInfo::missing_text() const {
       missing_units_ == 1 ? "" : " and others");
 }
 
-// Gives the DIE of a unit, and counts those that were split off, and that are not there.
+// Gives the DIE of a unit, and counts those that were split off, and that are not there. False
+// for a unit that never has code: of types, or of parts that other units import.
 bool DebugInfo::has_code(Dwarf_CU* unit, Dwarf_Die& own) {
   uint8_t type = 0;
   uint64_t id = 0;
@@ -342,7 +346,7 @@ Unit* DebugInfo::open_unit(Dwarf_Off offset) {
   if (auto known = session_->units.find(offset); known != session_->units.end())
     return known->second.get();
   // All units are dropped at once, with what libdw keeps of them: it frees nothing of a file
-  // that is open.
+  // that is open. So who holds a unit opens no other before it is done with it.
   if (session_->kept > kMaxKept && !open_session())
     return nullptr;
   Dwarf_Die own;
@@ -454,7 +458,9 @@ std::string DebugInfo::scope_of(Dwarf_Die function) {
   return prefix;
 }
 
-// The file of its declaration. Units of dwz's common part have line tables without lines.
+// The file of its declaration. Units of dwz's common part have line tables without lines. The
+// number is one of the unit that the attribute stands in, which need not be the function's own:
+// an inlined function may be declared in a unit that this one imports.
 std::string_view DebugInfo::declared_in(Dwarf_Die& function) {
   Dwarf_Attribute attribute;
   Dwarf_Word file = 0;
@@ -586,7 +592,8 @@ namespace {
 
 // Compilers of C and C++ put only declarations into types, save those within a function: what
 // defines a member refers to its declaration from outside. To pass over such types saves a
-// fifth of the time that 10,000 addresses in 300 MB of debugging information take.
+// fifth of the time that 10,000 addresses in 300 MB of debugging information take. A language
+// that is not listed here loses that time, and no function.
 bool has_code_in_types(Dwarf_Die& unit) {
   switch (dwarf_srclang(&unit)) {
     case DW_LANG_C89:
@@ -697,6 +704,8 @@ std::vector<Unit::InlinedCall> read_inlined_calls(Dwarf_Die function, const Rang
 
 void add_calls_at(uint64_t address, const std::vector<Unit::InlinedCall>& inlined,
                   std::vector<Dwarf_Die>& calls) {
+  // The calls come in the order of the tree, outer ones first; the pieces of one call have the
+  // same DIE and stand next to each other.
   int depth = 0;
   void* innermost = nullptr;
   for (const Unit::InlinedCall& call : inlined) {
@@ -721,8 +730,11 @@ bool is_call_operator(Dwarf_Die& function) {
   return name != nullptr && std::string_view(name) == "operator()";
 }
 
-// True if the source's name is asked for: there is none of the linker's, or that may have
-// constraints of C++20, of which there are signs in it.
+// True if the source's name may be asked for: there is none of the linker's, or that may be
+// unreadable (is_unreadable() in base/demangle.h), so that DebugInfo::name_of() takes the
+// source's. Unreadable are names with constraints of C++20, which are mangled with a Q or Tk:
+// to look for these is cheaper than to demangle, and a name that has them by chance costs time
+// alone.
 bool is_named_by_source(Dwarf_Die& function) {
   Dwarf_Attribute attribute;
   const char* linked = dwarf_formstring(dwarf_attr(&function, DW_AT_linkage_name, &attribute));
@@ -781,7 +793,8 @@ Dwarf_Die Scopes::die_at(void* address) const {
 char* Scopes::read_children(DieWalk walk, Dwarf_Die parent, bool is_deep, int depth) {
   if (depth == kMaxDepth || !children_.try_emplace(parent.addr).second)
     return nullptr;
-  // Each DIE is the child of one, but in files that say otherwise of what is next to what.
+  // A sound unit has no more children than bytes: each DIE takes one at least, and is the child
+  // of one parent. A damaged one may lead to the same DIE from many.
   uint64_t most = walk.unit_end != nullptr && walk.unit_end > unit_.addr
                       ? walk.unit_end - static_cast<char*>(unit_.addr)
                       : walk.left.die_bytes;
@@ -801,6 +814,7 @@ char* Scopes::read_children(DieWalk walk, Dwarf_Die parent, bool is_deep, int de
 
 const Scopes::Children& Scopes::children_of(Budget& left, void* parent) {
   static const Children none;
+  // The first call decides, once, whether this unit is read whole.
   if (children_.empty())
     is_whole_ = !notes_siblings(unit_, left);
   if (!children_.contains(parent) && (!is_whole_ || children_.empty()))
@@ -843,6 +857,8 @@ size_t Scopes::enter(Budget& left, Dwarf_Die die, Place place, int hops) {
 std::optional<size_t> Scopes::scope_of_declaration(Budget& left, Dwarf_Die& die, int hops) {
   Dwarf_Attribute attribute;
   Dwarf_Die declaration;
+  // One of another unit is in none of these scopes; one that does not lie before its definition
+  // is damage, by which a chain of declarations could come back to where it began.
   if (hops == kMaxHops || dwarf_attr(&die, DW_AT_specification, &attribute) == nullptr ||
       dwarf_formref_die(&attribute, &declaration) == nullptr || declaration.cu != die.cu ||
       declaration.addr >= die.addr || dwarf_tag(&declaration) == DW_TAG_lexical_block)
@@ -856,6 +872,7 @@ size_t Scopes::make(Budget& left, Dwarf_Die& die, Place place) {
   int tag = dwarf_tag(&die);
   if (made.name == nullptr && tag == DW_TAG_namespace)
     made.name = "(anonymous namespace)";
+  // A function without a name adds nothing to the names of what lies in it.
   if (made.name == nullptr && tag == DW_TAG_subprogram)
     return place.scope;
   if (made.name == nullptr) {
@@ -933,7 +950,8 @@ const char* end_of_unit(Dwarf_Die die) {
   Dwarf_Die unit;
   if (dwarf_cu_info(die.cu, &version, &type, &unit, nullptr, nullptr, nullptr, nullptr) != 0)
     return nullptr;
-  // Before DWARF 5 types have a section of their own.
+  // Before DWARF 5 types have a section of their own, which dwarf_next_unit() below does not
+  // look into.
   bool is_elsewhere = version < 5 && (type == DW_UT_type || type == DW_UT_split_type);
   if (unit.addr == nullptr || is_elsewhere)
     return nullptr;

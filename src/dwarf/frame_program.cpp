@@ -16,8 +16,8 @@ namespace {
 
 using Kind = ColumnRule::Kind;
 
-// The longest of the 95,000 functions of LLVM takes 2.4 KB. An address is never answered in
-// more than a millisecond.
+// In bytes, of one program. The longest of the 95,000 functions of LLVM takes 2.4 KB. A program
+// within the limit runs for a millisecond at the most; a longer one gives no row.
 constexpr size_t kMaxInstructions = 64 << 10;
 // Compilers remember one row before each epilogue, and nest none.
 constexpr size_t kMaxRemembered = 64;
@@ -187,7 +187,8 @@ bool Program::run_cfa(uint8_t opcode, Reader& in) {
   }
 }
 
-// Null for the columns that do not matter.
+// Null for the columns that do not matter. A column is kept in one place: FrameRow::wanted
+// stays unset if the wanted one is one of the three before it.
 ColumnRule* Program::rule_in(FrameRow& row, uint64_t column) const {
   if (column == entry_.setup.return_column)
     return &row.return_address;
@@ -467,7 +468,7 @@ private:
   Reader begin_;
   Reader in_;
   MachineState& state_;
-  std::array<uint64_t, 64> values_{};
+  std::array<uint64_t, 64> values_{};  // compilers use a few; one more is a failure
   size_t depth_ = 0;
   bool is_sound_ = true;
 };
@@ -676,6 +677,8 @@ std::optional<uint64_t> calculate(uint8_t opcode, uint64_t left, uint64_t right)
   }
 }
 
+// Called last, so that it meets what nobody knows, too: calculate() has no value for that, and
+// push() ends the evaluation.
 bool Evaluation::run_binary(uint8_t opcode) {
   // The top of the stack is the right operand (DWARF 5, 2.5.1.4).
   uint64_t right = pop();

@@ -114,7 +114,7 @@ bool read_augmentation(Reader& in, char letter, FrameSetup& setup) {
   switch (letter) {
     case 'z':
       setup.has_augmentation_size = true;
-      in.uvarint64();
+      in.uvarint64();  // of use only to skip all parts: here each is read
       return true;
     case 'R':
       setup.encoding = in.u8();
@@ -257,6 +257,7 @@ std::optional<FrameEntry> FrameTable::read_function(uint64_t offset) const {
 
 std::optional<uint64_t> FrameTable::offset_of(uint64_t address) const {
   if (!header_.entries.empty()) {
+    // An entry that lies outside of the section gets an offset that read_head() refuses.
     auto entry = header_.find(address, section_.order);
     return entry ? std::optional(*entry - to_integer(section_.address)) : std::nullopt;
   }

@@ -327,7 +327,7 @@ const LineTable::Row* LineTable::find(uint64_t address) const {
   if (sequence == sequences_.begin() || (--sequence)->end <= address)
     return nullptr;
   auto rows = std::span(rows_).subspan(sequence->first_row, sequence->row_count);
-  // The last of those with the same address counts.
+  // The last of those with the same address counts: the others hold for no byte.
   return &*std::prev(std::ranges::upper_bound(rows, address, {}, &Row::address));
 }
 

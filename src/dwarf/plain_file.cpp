@@ -25,7 +25,8 @@ constexpr uint64_t kMaxRatio = 64;
 constexpr uint32_t kZlib = 1;  // ELFCOMPRESS_ZLIB
 constexpr uint32_t kZstd = 2;  // ELFCOMPRESS_ZSTD, which glibc 2.36 does not know
 
-// The sections .debug_* that are read, by what libdw asks of them, and those of packages.
+// The sections .debug_* that are read, by what libdw asks of them, and those of packages. In
+// order, for a binary search.
 constexpr auto kRead = std::to_array<std::string_view>(
     {"abbrev", "abbrev.dwo", "addr", "cu_index", "info", "info.dwo", "line", "line.dwo",
      "line_str", "ranges", "rnglists", "rnglists.dwo", "str", "str.dwo", "str_offsets",
@@ -138,6 +139,8 @@ Result<PlainFile> PlainFile::make(const elf::Image& image) {
     file.debug_size_ += section.size;
   if (file.debug_size_ > kMaxUnpacked)
     return errorf("its debugging information is said to unpack to {} bytes", file.debug_size_);
+  // A packed section that is not read counts, too: libdw unpacks all that it knows as soon as
+  // it opens a file.
   bool has_packed = std::ranges::any_of(image.sections, [](const elf::Section& section) {
     return is_of_debugging(section) && is_packed(section);
   });

@@ -21,7 +21,8 @@ void put(T& field, uint64_t value, ByteOrder order) {
 template <class Header, class Entry>
 void write_header(const elf::Image& like, uint64_t table, size_t count, std::byte* to) {
   Header header{};
-  // Class, byte order, machine and type are right as they are. Segments are left out: the file
+  // The file has a whole header, as elf::parse() took it. Class, byte order, machine and type
+  // are right as they are. Segments are left out: the file
   // has none of the program's contents that they could name.
   std::memcpy(&header, like.file.data(), sizeof(header));
   put(header.e_phoff, 0, like.order);
