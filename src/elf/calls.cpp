@@ -17,8 +17,9 @@ bool ends_with_x86_call(std::string_view code) {
   if (byte(5) == 0xe8)
     return true;
   // ModRM has 2 in its middle bits for an indirect call, and the length of the instruction
-  // follows from its addressing mode. The bytes are read backwards, from each start that a
-  // call of this kind could have: other code may look like one, a call never looks like none.
+  // follows from its addressing mode: none has 5 bytes. The bytes are read backwards, from each
+  // start that a call of this kind could have: other code may look like one, a call never looks
+  // like none.
   for (size_t length : {2, 3, 4, 6, 7})
     if (byte(length) == 0xff && (byte(length - 1) & 0x38) == 0x10)
       return true;
@@ -34,7 +35,7 @@ bool ends_with_arm64_call(Bytes code, ByteOrder order) {
 }  // namespace
 
 bool may_follow_call(const Image& image, ImageAddress address) {
-  size_t length = image.machine == EM_AARCH64 ? 4 : 7;
+  size_t length = image.machine == EM_AARCH64 ? 4 : 7;  // of x86 the longest, without prefixes
   if (image.machine != EM_X86_64 && image.machine != EM_386 && image.machine != EM_AARCH64)
     return true;
   auto code = image.loaded_from(ImageAddress{to_integer(address) - length});
@@ -59,6 +60,7 @@ namespace {
 
 // rt_sigreturn has number 139 there.
 // mov x8, #139; svc #0
+// True at the first instruction.
 bool is_signal_return_arm64(const Image& image, ImageAddress address) {
   auto loaded = image.loaded_from(address);
   Bytes code = loaded.value_or(Bytes{});
@@ -128,7 +130,7 @@ using namespace std::string_view_literals;
 
 constexpr uint64_t kAlignment = 16;
 
-// Filling that assemblers and linkers put into gaps, the longest first.
+// Filling that assemblers and linkers put into gaps, the longest first: forms of nop, and int3.
 constexpr auto kPadding = std::to_array<std::string_view>({
     "\x2e\x0f\x1f\x84\0\0\0\0\0"sv,
     "\x0f\x1f\x84\0\0\0\0\0"sv,
@@ -158,7 +160,8 @@ bool ends_function(std::string_view code) {
          (code.size() >= 5 && code[code.size() - 5] == '\xe9');
 }
 
-// True if padding lies before the end of the code, which is aligned.
+// True if padding lies before the end of the code, which is aligned. A gap is shorter than the
+// alignment, so no more than 15 bytes are tried.
 bool ends_in_padding(std::string_view code) {
   for (size_t size = 1; size < kAlignment && size < code.size(); size++)
     if (is_all_padding(code.substr(code.size() - size)) &&

@@ -8,7 +8,8 @@ namespace gosym::elf {
 
 namespace {
 
-// Linux allows 65530 mappings unless told otherwise, and threads of a note of a few KiB each.
+// Linux allows 65530 mappings unless told otherwise (vm.max_map_count), and fewer threads than
+// that. Of a list with more mappings nothing is read, of more threads the first.
 constexpr uint64_t kMaxCoreMappings = 1 << 20;
 constexpr uint64_t kMaxCoreThreads = 1 << 20;
 

@@ -30,7 +30,9 @@ struct Header {
   uint32_t name_section = 0;
 };
 
-// An entry of a header table; no entry size of ELF comes near the limit of the subtraction.
+// An entry of a header table; none if the table does not lie in the file. The product does not
+// wrap around: callers have asked fits(), or take a table of one entry. `index` is below its
+// count.
 std::optional<Reader> entry_of(const Image& image, const TableExtent& table, uint64_t index) {
   auto entries = slice(image.file, table.offset, table.count * table.entry_size);
   if (!entries)
@@ -258,8 +260,8 @@ Result<Image> parse(Bytes file) {
   if (auto segments = read_segments(image, header->segments); !segments)
     return std::move(segments).error();
   const TableExtent& table = header->sections;
-  // missing_bytes() needs the end of the table, which may lie beyond the end of the file. A count
-  // above kMaxSections is damage: no end is computed from it.
+  // missing_bytes() needs the end of the table, which may lie beyond the end of the file. A
+  // count above kMaxSections is damage: no end is computed from it.
   if (table.count <= kMaxSections)
     image.section_table_end = add_or_max(table.offset, table.count * table.entry_size);
   // The kernel does without sections, so an image without them is still of use. The problem is
@@ -510,7 +512,8 @@ std::string machine_of(const Image& image) {
   }
 }
 
-// The record of UPX's loader follows the program headers: a checksum, then this.
+// The record of UPX's loader follows the program headers: a checksum, then "UPX!". UPX drops
+// the sections, so that such a text in a program that has some is not taken for it.
 bool is_packed(const Image& image) {
   constexpr size_t kHeaders = 4096;
   Bytes headers = image.file.first(std::min(image.file.size(), kHeaders));

@@ -53,6 +53,8 @@ std::optional<uint64_t> read_slot_aarch64(Bytes code, uint64_t address) {
     at += 4;
   uint32_t adrp = load<uint32_t>(code, at).value_or(0);
   uint32_t ldr = load<uint32_t>(code, at + 4).value_or(0);
+  // The masks leave out the address alone: adrp has to write x16, and ldr to load 64 bits from
+  // there into x17.
   if ((adrp & 0x9f00001f) != 0x90000010 || (ldr & 0xffc003ff) != 0xf9400211)
     return std::nullopt;
   // 21 bits with a sign, the lower two of which are apart, count pages of 4 KiB.

@@ -20,6 +20,7 @@ constexpr int64_t kWordSize = 8;
 
 // Instructions that are looked at for one address. Returns of real functions are near.
 constexpr size_t kMaxInstructions = 2000;
+// No frame is that large, and rule_of() can add to it in 32 bits.
 constexpr int64_t kMaxOffset = 1 << 30;
 
 // State at an instruction, in terms of the registers where the way began.
@@ -40,7 +41,9 @@ std::optional<StackPlace> moved(std::optional<StackPlace> place, int64_t bytes) 
   return StackPlace{place->anchor, static_cast<int32_t>(offset)};
 }
 
-// True if `reg` of ModRM is a register that the instruction writes.
+// True if `reg` of ModRM is a register that the instruction writes: add to xor of the form 03
+// (cmp, 3b, is not among them), movsxd, imul, xchg, mov and lea; behind 0f cmov, imul, movzx,
+// popcnt, bsf, bsr and movsx. Forms that write 8 bits alone are left out.
 bool writes_reg(const X86Instruction& code) {
   if (code.is_vector)
     return false;
@@ -51,6 +54,9 @@ bool writes_reg(const X86Instruction& code) {
          code.has(Map::k0f, 0xbc, 0xbf);
 }
 
+// Likewise of `rm`, where that is a register (mode 3): add to xor of the form 01, their forms
+// with a number (81 and 83, but cmp, /7), not and neg (f7), inc and dec (ff), xchg, mov, shifts
+// (c1, d1, d3), mov of a number (c7); behind 0f mov from a vector register.
 bool writes_rm(const X86Instruction& code) {
   if (code.is_vector || code.mode() != 3)
     return false;
@@ -63,6 +69,7 @@ bool writes_rm(const X86Instruction& code) {
          code.has(Map::k0f, 0x7e, 0x7e);
 }
 
+// The register's number may be in the opcode, too: mov of a number (b8) and xchg with rax (91).
 bool writes(const X86Instruction& code, uint8_t number) {
   bool in_opcode = code.has(Map::kOneByte, 0xb8, 0xbf) || code.has(Map::kOneByte, 0x91, 0x97);
   return (writes_reg(code) && code.reg() == number) ||
@@ -74,7 +81,8 @@ bool is_wide(const X86Instruction& code) {
   return (code.rex & 8) != 0;
 }
 
-// An operand in memory at an offset from one register, and no other.
+// An operand in memory at an offset from one register, and no other. Mode 0 has no offset; it
+// is left out, because with the number of rbp it means rip.
 bool is_at(const X86Instruction& code, uint8_t number) {
   constexpr uint8_t kRspAlone = 0x24;
   bool is_alone = !code.scale || code.scale == kRspAlone;
@@ -122,7 +130,8 @@ private:
     uint64_t behind = to_integer(way.at) + next.size;
     ImageAddress target{behind + static_cast<uint64_t>(next.immediate)};
     way.at = ImageAddress{behind};
-    // A jump through a slot is to another function.
+    // A jump through a slot (jmp *slot(%rip)) is to another function, which returns to the
+    // caller of this one: the stack is as at a return.
     bool is_slot = next.is(0xff) && next.extension() == 4 && next.operands == 0x25;
     if (next.is(0xc3) || next.is(0xc2) || is_slot)
       return take(way);
@@ -152,7 +161,8 @@ private:
     return true;
   }
 
-  // A jump to where a register leads, or what no code goes on behind.
+  // A jump to where a register leads, a far call or jump, or what no code goes on behind: int3,
+  // hlt, far returns, iret, ud2.
   static bool ends_way(const X86Instruction& code) {
     bool is_far = code.is(0xff) && (code.extension() >= 3 && code.extension() <= 5);
     return is_far || code.is(0xcc) || code.is(0xf4) || code.is(0xca) || code.is(0xcb) ||
@@ -168,6 +178,7 @@ private:
 
   // False if the stack pointer is not known afterwards.
   static bool move_registers(const X86Instruction& code, Way& way) {
+    // By their opcodes: pop (58), popf and pop to memory (9d, 8f), leave (c9), enter (c8).
     std::optional<StackPlace> sp = way.stack_pointer;
     if (code.has(Map::kOneByte, 0x58, 0x5f)) {
       pop(code, way);
@@ -192,6 +203,7 @@ private:
     return sp.has_value();
   }
 
+  // push of a register, of a number of 32 and of 8 bits, pushf, push from memory.
   static bool pushes(const X86Instruction& code) {
     return code.has(Map::kOneByte, 0x50, 0x57) || code.is(0x68) || code.is(0x6a) ||
            code.is(0x9c) || (code.is(0xff) && code.extension() == 6);
@@ -202,6 +214,7 @@ private:
       restore_frame(way, way.stack_pointer);
   }
 
+  // The frame pointer is loaded from the stack: it is the caller's again, which lay there.
   static void restore_frame(Way& way, std::optional<StackPlace> saved) {
     way.saved = saved;
     way.frame_pointer.reset();
@@ -209,6 +222,7 @@ private:
 
   static std::optional<StackPlace> set_stack_pointer(const X86Instruction& code,
                                                      const Way& way) {
+    // add and sub of a number (81, 83), lea (8d), mov from rbp (89).
     bool is_number = (code.is(0x81) || code.is(0x83)) && code.rm() == kRsp;
     // A copy of 32 bits cuts a stack pointer off.
     if (!is_wide(code))

@@ -181,6 +181,7 @@ uint64_t size_of_mere_jump(const Image& image, ImageAddress address) {
   return opcode == 0xeb ? at + 2 : opcode == 0xe9 ? at + 5 : 0;
 }
 
+// frame_dummy is a mere jump, and ends with it; the others end where their code seems to.
 uint64_t size_in_crtstuff(const Image& image, const Symbol& label) {
   uint64_t most = std::min(label.size, kMostOfCrtstuff);
   uint64_t jump = size_of_mere_jump(image, label.address);
