@@ -14,7 +14,8 @@ namespace gosym::code {
 namespace {
 
 // Options and kinds of references, of llvm-c/DisassemblerTypes.h, which is not there to be
-// compiled with where the library is loaded.
+// compiled with where the library is loaded. LLVM has kNearLoad for an operand that is told by
+// its distance from the instruction.
 constexpr uint64_t kPrintImmediatesAsHex = 2;
 constexpr uint64_t kIntelVariant = 4;
 constexpr uint64_t kBranch = 1;  // what a reference comes from
@@ -26,7 +27,7 @@ struct Machine {
   // Extensions that are decoded besides the machine's oldest instructions. For x86-64 that is
   // everything.
   const char* features;
-  const char* features_of_14;
+  const char* features_of_14;  // LLVM 14 does not know "all"
   uint64_t step;
 };
 constexpr Machine kMachines[] = {

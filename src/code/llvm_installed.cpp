@@ -19,7 +19,7 @@ struct InstalledLlvm {
 // The newest knows the most instructions. Loading takes 15 ms, so it is done once.
 std::optional<InstalledLlvm> load_newest() {
   constexpr uint32_t kOldest = 14;
-  constexpr uint32_t kNewest = 30;
+  constexpr uint32_t kNewest = 30;  // none is as new: a name that is not there costs little
   // Names that distributions give the library: upstream since LLVM 18, Debian and others
   // before that.
   for (uint32_t version = kNewest; version >= kOldest; version--)
