@@ -42,7 +42,7 @@ private:
 
   Met read_node(uint64_t base, bool may_hold, int depth) {
     uint64_t count = in_.uvarint64();
-    // A node without ranges ends a list of nodes.
+    // A node without ranges ends a list of nodes. One that is too deep is taken for that, too.
     if (count == 0 || depth > kMaxNested)
       return Met::kEnd;
     uint64_t first = 0;
@@ -292,7 +292,7 @@ bool GsymFile::find(uint64_t address, std::vector<Call>& calls) {
   uint64_t begin = described->address;
   if (described->size != 0 && address - begin >= described->size)
     return false;
-  // 8: behind the size and the name.
+  // 8: behind the size and the name. Parts of other types, of later writers, are passed over.
   Reader in(tail(info_of(*index), 8), order_);
   std::optional<Row> row;
   std::vector<Node> nodes;

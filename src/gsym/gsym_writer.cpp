@@ -77,6 +77,7 @@ GsymWriter::GsymWriter() : texts_(1, '\0'), text_offsets_{{"", 0}}, files_(8, '\
 uint32_t GsymWriter::text(std::string_view text) {
   auto [known, is_new] =
       text_offsets_.try_emplace(std::string(text), static_cast<uint32_t>(texts_.size()));
+  // A text that begins past 4 GiB is left out, and its number is wrong: finish() fails then.
   if (is_new && texts_.size() <= UINT32_MAX) {
     texts_ += text;
     texts_ += '\0';
@@ -145,6 +146,7 @@ void GsymWriter::add(uint64_t begin, uint64_t end, std::span<const Call> calls,
   }
 }
 
+// There is a row: add() makes one of the first piece of each function.
 void GsymWriter::pack_lines(std::string& out) const {
   put_sleb(kLeastStep, out);
   put_sleb(kLargestStep, out);
@@ -264,6 +266,8 @@ Result<> GsymWriter::finish(std::string_view id, const Facts& facts,
   put(static_cast<uint32_t>(texts_.size()), head);
   head += id;
   head.resize(kHeaderSize);
+  // Only now, when the header has their size: padding within the texts would stand behind the
+  // facts, which are the last of them.
   texts_.resize(first - texts);
   for (std::string_view part :
        {std::string_view(head), std::string_view(tables), std::string_view(files_),
