@@ -66,7 +66,8 @@ Result<DebugFile> open_found(const UniqueFd& found, std::string path, const Iden
   if (!binary)
     return std::move(binary).error();
   const elf::Image& image = (*binary)->image();
-  // The table of sections is at the end of a file; a Go program names its code without it.
+  // The table of sections is at the end of a file, and goes first where bytes are missing. A
+  // whole file that never had one is taken: a Go program names its code without it.
   if (image.sections.empty() && image.missing_bytes() > 0)
     return Error("it is cut short");
   if (std::string differs = difference(image, wanted); !differs.empty())
@@ -161,6 +162,7 @@ Result<std::optional<DebugFile>> open_first(const std::vector<std::string>& cand
 
 void add_by_build_id(std::string_view build_id, const DebugFileOptions& options,
                      std::vector<std::string>& candidates, std::string_view ending = ".debug") {
+  // store_path() makes a folder of the first byte, and a name of the others.
   if (build_id.size() < 2)
     return;
   for (const std::string& dir : options.debug_dirs)

@@ -305,12 +305,15 @@ void answer(Transfer& transfer, const std::string& cache, const Debuginfod::Limi
 
 // Nothing holds the end of the worker up, as the look-up of a name of a server would. If the
 // tool were told to stop, it would also note for the next ten minutes that no server has the
-// file.
+// file. So both ignore the signals that a terminal sends to all of gosym's processes: the
+// worker ends when nobody asks any more.
 void work(int socket, const std::string& urls, const Debuginfod::Limits& limits) {
   for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXFSZ})
     std::signal(signal, SIG_IGN);
   std::string cache = cache_directory();
   std::error_code failed;
+  // The order matters: enter() lets only those directories be written that are there, and takes
+  // away the right to become another user.
   std::filesystem::create_directories(cache, failed);
   setenv("DEBUGINFOD_CACHE_PATH", cache.c_str(), 1);
   setenv("DEBUGINFOD_URLS", urls.c_str(), 1);
@@ -479,7 +482,7 @@ Result<> Debuginfod::start() {
 void Debuginfod::stop_worker() {
   if (!worker_)
     return;
-  constexpr uint64_t kPatience = 1'000'000'000;  // ns
+  constexpr uint64_t kPatience = 1'000'000'000;  // ns; the worker has but files to remove
   // Tells the worker that nobody asks any more; its last messages can still be read.
   shutdown(worker_.get(), SHUT_WR);
   uint64_t start = monotonic_ns();

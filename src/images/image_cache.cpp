@@ -3,6 +3,8 @@
 namespace gosym {
 
 RecordedBinary ImageCache::open(const RecordedImage& image, const DebugFileOptions& options) {
+  // A recording that goes on may have come to keep the file since: that is the one that ran,
+  // and is opened in place of the one at its path.
   bool is_held = held.contains(image.id);
   if (auto known = opened_.find(image.id); known && known->is_held == is_held)
     return known->binary;
