@@ -433,6 +433,8 @@ Result<std::vector<RecordedEvent>> number_events(std::vector<EventAttr>& attrs) 
     events.push_back(std::move(event));
     firsts.push_back(&attr);
   }
+  // There is always an event 0: that is the index of attrs without samples of code, and of all
+  // counts that are of no event.
   if (events.empty())
     events.emplace_back();
   return events;

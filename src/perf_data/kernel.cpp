@@ -48,7 +48,8 @@ bool is_of_this_machine(const Header& header) {
          header.kernel_release == names.release;
 }
 
-// The clock of samples counts from the start of the machine, as ours that stands still with it.
+// The clock of samples counts from the start of the machine and stands still while that sleeps,
+// as CLOCK_MONOTONIC does.
 bool is_of_this_start(const Header& header, const FilePlaces& places) {
   constexpr uint64_t kUsual = 5'000'000'000;  // from the last sample to the end of the file
   uint64_t start = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);

@@ -33,11 +33,10 @@ constexpr size_t kHeaderSize = sizeof(perf_event_header);
 // this pid.
 constexpr uint32_t kKernelPid = UINT32_MAX;
 
-// It lies in the place of device and inode: u8 size, 3 bytes, the id.
 // The build id of an MMAP2 record that has one (kHasBuildId): the kernel writes it where other
-// MMAP2 records have device, inode and generation.
+// MMAP2 records have device, inode and generation, as u8 size, 3 bytes, the id.
 BuildId build_id_of_mapping(Bytes record) {
-  constexpr size_t kPlace = kHeaderSize + 32;
+  constexpr size_t kPlace = kHeaderSize + 32;  // behind pid, tid, start, length and offset
   auto size = load<uint8_t>(record, kPlace);
   auto bytes = slice(record, kPlace + 4, kBuildIdSize);
   return size && bytes ? read_build_id(*bytes, *size) : BuildId();
@@ -144,8 +143,8 @@ private:
   uint64_t memory_beside() const {
     return images_.memory() + stacks_.memory() + held_bytes_ + 32 * kernel_addresses_.size();
   }
-  // The CPU that a record is counted for: 0 beyond the number that any machine has, as the file
-  // may name any.
+  // The CPU that a record is counted for: 0 for all once there are as many counts, each of a
+  // CPU and an event, as Linux has CPUs at the most. A damaged file may name any number.
   uint32_t counted_cpu(uint32_t cpu) const { return counts_.size() >= raw::kMaxCpus ? 0 : cpu; }
   void leave_out(std::string problem);
   void set_info();
@@ -207,6 +206,7 @@ Result<ReadFile> Conversion::run(const FilePlaces& places, const RunningKernel& 
   recording_.perf_maps = read_perf_maps(makers_, last_time_, places.symfs);
   for (const RecordedPerfMap& map : recording_.perf_maps)
     recording_.memory += sizeof(map) + map.text.size();
+  // Now that all records are read: any of them may have told the build id of a path.
   std::set<std::string> unchecked;
   recording_.images = std::move(images_).find(header_.build_ids, places, unchecked);
   // From here on it is a recording, read as any other.
@@ -261,7 +261,8 @@ Result<> Conversion::take(Bytes record) {
         take_deferred(record);
       return Ok{};
     case kHeaderAttr:
-      // Attributes behind the first sample would number events anew.
+      // Attributes behind the first sample would number events anew, and move those that
+      // attr_of_id_ points to.
       if (header_.is_stream && !has_begun_)
         add_attr(record, header_);
       return Ok{};
@@ -382,6 +383,7 @@ void Conversion::take_deferred(Bytes record) {
   auto held = held_.find({tid, cookie});
   if (held == held_.end())
     return;
+  // Taken off before the stack is put in: without it the sample was counted.
   for (Held& one : held->second) {
     held_bytes_ -= bytes_of(one.sample);
     one.sample.user_stack = stack;
@@ -549,6 +551,7 @@ void Conversion::set_times(const FilePlaces& places) {
   if (first_time_ > last_time_)
     first_time_ = last_time_ = header_.first_time;
   uint64_t begin = first_time_;
+  // is_running() compares the clock of the last sample that was read with the end of the file.
   header_.last_time = last_time_;
   recording_.monotonic_ns = recording_.begin_time = begin;
   recording_.stats.time = begin;
@@ -576,6 +579,7 @@ void Conversion::set_counts() {
     std::tie(counts.cpu, counts.event) = key;
     stats.cpus.push_back(counts);
   }
+  // All is taken to have been lost since stats.time, where set_times() has put the begin.
   raw::add_counts(std::move(stats), recording_);
 }
 

@@ -85,9 +85,10 @@ void ProcessStacks::add(const ForkEvent& fork) {
 }
 
 // A child has what its parents have mapped, before it was there or after: enough to see which
-// words may be return addresses.
+// words may be return addresses. What was found is kept, for no mapping comes any more: samples
+// with copies are read in a second pass (Conversion::run()).
 const CodeRanges& ProcessStacks::code_of(uint32_t pid) {
-  constexpr int kMaxParents = 16;
+  constexpr int kMaxParents = 16;  // in a damaged file two may be parents of each other
   constexpr size_t kMaxKept = 1 << 20;
   if (auto known = with_parents_.find(pid); known != with_parents_.end())
     return known->second;
