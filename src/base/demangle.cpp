@@ -45,6 +45,8 @@ std::optional<std::string> run(Demangler demangler, const char* name, int option
   static std::atomic<int> jumps = 0;
   if (jumps >= kMaxJumps)
     return std::nullopt;
+  // On the heap: the jump leaves no local object that was changed after setjmp(3) in a known
+  // state.
   auto output = std::make_unique<Output>();
   // The demangler cannot be stopped otherwise. What it had allocated is lost: so this is done a
   // number of times, and no more.
@@ -72,8 +74,8 @@ std::string_view clone_suffix(std::string_view name) {
 }
 
 // The most characters of a name in D that are read, those that back references lead to counted
-// each time. A reference is Q and its distance in base 26, the last digit in lower case; what it
-// leads to ends before it.
+// each time. A reference is Q and its distance in base 26, the last digit in lower case; what
+// it leads to ends before it.
 uint64_t steps_of_d(std::string_view name) {
   std::vector<uint64_t> until = {0};  // of the characters before each
   for (size_t i = 0; i < name.size(); i++) {
@@ -282,6 +284,7 @@ bool is_unreadable(std::string_view name) {
 std::string shorten_native(std::string_view name) {
   if (name.size() > kMaxOutput || name.find('<') == name.npos)
     return std::string(name);
+  // In Rust alone a type is told with its trait, "<T as Trait>::method".
   return shorten_templates(name, /*is_rust=*/name.find(" as ") != name.npos);
 }
 
