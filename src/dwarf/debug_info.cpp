@@ -276,6 +276,7 @@ bool DebugInfo::has_given_up() const {
 }
 
 bool DebugInfo::open_session() {
+  // A new session may read as much again. That an earlier one gave up stays known.
   has_given_up_ = session_ && has_given_up();
   session_ = std::make_unique<Session>();
   session_->left = budget_for(file_.debug_size() + package_size_);
@@ -668,6 +669,7 @@ struct InlinedCallReader {
         case DW_TAG_try_block:
         case DW_TAG_catch_block:
           return read(child, die_depth + 1, call_depth);
+        // A function in this one has calls of its own, which are read when it is asked for.
         default:
           return nullptr;
       }

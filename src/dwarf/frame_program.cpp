@@ -86,6 +86,8 @@ bool Program::run(Bytes instructions, uint64_t address) {
 }
 
 bool Program::run_one(Reader& in) {
+  // The upper two bits tell an instruction with its operand in the others; where both are 0,
+  // the whole byte is the instruction.
   uint8_t opcode = in.u8();
   uint8_t operand = opcode & 0x3f;
   switch (opcode & 0xc0) {

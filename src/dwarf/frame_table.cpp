@@ -151,7 +151,8 @@ std::optional<FrameSetup> read_setup(const FrameSection& section, Reader in) {
   setup.data_alignment = in.svarint64();
   setup.return_column = version == 1 ? in.u8() : in.uvarint64();
 
-  // Without the augmentation nothing tells where the instructions begin.
+  // A letter that is not known fails the entry. Without z nothing tells where the instructions
+  // begin; with it the letter may still change what is said of the functions, as S and R do.
   for (char letter : augmentation)
     if (!read_augmentation(in, letter, setup))
       return std::nullopt;

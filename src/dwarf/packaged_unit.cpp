@@ -48,7 +48,7 @@ std::unique_ptr<PackagedUnit> PackagedUnit::open(const elf::Image& program,
   if (unit->dwarf_ == nullptr || dwarf_get_units(unit->dwarf_, nullptr, &cu, &unit->version_,
                                                  nullptr, &unit->die_, nullptr) != 0)
     return nullptr;
-  dwarf_setalt(unit->dwarf_, reinterpret_cast<Dwarf*>(-1));  // as in DebugInfo
+  dwarf_setalt(unit->dwarf_, reinterpret_cast<Dwarf*>(-1));  // it shall look for none
   dwarf_cu_info(cu, nullptr, nullptr, nullptr, nullptr, nullptr, &unit->address_size_,
                 &unit->offset_size_);
   bool is_unit = dwarf_tag(&unit->die_) == DW_TAG_compile_unit &&
