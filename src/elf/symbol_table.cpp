@@ -170,7 +170,7 @@ uint64_t size_of_mere_jump(const Image& image, ImageAddress address) {
     constexpr uint32_t kMark = 0xd503245f;
     // Instructions are little-endian in big-endian programs, too.
     uint64_t at = load<uint32_t>(code, 0) == kMark ? 4 : 0;
-    bool is_jump = load<uint32_t>(code, at).value_or(0) >> 26 == 5;
+    bool is_jump = load<uint32_t>(code, at).value_or(0) >> 26 == 5;  // b
     return is_jump ? at + 4 : 0;
   }
   if (image.machine != EM_X86_64)

@@ -104,8 +104,8 @@ private:
     return found_.opcode >= first && found_.opcode <= last;
   }
 
-  // Not what 64-bit code does not have.
-  // No answer is better than a wrong length, which would put all that follows out of step.
+  // False for opcodes that 64-bit code does not have: no answer is better than a wrong length,
+  // which would put all that follows out of step.
   bool is_known() const {
     if (found_.map == Map::k0f)
       return !in(0x04, 0x04) && !in(0x0a, 0x0a) && !in(0x0c, 0x0c) && !in(0x0e, 0x0f) &&
