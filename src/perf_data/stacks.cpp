@@ -21,7 +21,7 @@ struct Machine {
   int8_t frame_pointer;  // these are bits
   int8_t stack_pointer;
   int8_t pc;
-  bool has_rules;  // that ask for registers
+  bool has_rules;  // that ask for registers: these are passed on, of another machine none
 };
 
 constexpr int8_t kNone = -1;
