@@ -39,7 +39,8 @@ public:
   std::optional<CallerFrame> evaluate(ImageAddress address, MachineState& state) const;
 
   // The place of a general register of the caller. A register without a rule is unchanged.
-  // `cfa` is that of the function.
+  // `number` is of neither pointer, nor the return column: their rules are kept apart, and they
+  // would seem unchanged here. `cfa` is that of the function.
   CallerRegister caller_register(ImageAddress address, uint64_t number, uint64_t cfa,
                                  MachineState& state) const;
 

@@ -84,7 +84,7 @@ struct DebugInfo::Session {
   uint64_t kept = 0;
   Budget left;
 
-  // What was read has pointers into the files: it goes before they are closed.
+  // Units, tables and packages have pointers into the files: they go before these are closed.
   ~Session() {
     units.clear();
     line_tables.clear();

@@ -266,8 +266,8 @@ Result<> GsymWriter::finish(std::string_view id, const Facts& facts,
   put(static_cast<uint32_t>(texts_.size()), head);
   head += id;
   head.resize(kHeaderSize);
-  // Only now, when the header has their size: padding within the texts would stand behind the
-  // facts, which are the last of them.
+  // Padded after the header has their size: within the texts it would stand behind the facts,
+  // which have to be the last.
   texts_.resize(first - texts);
   for (std::string_view part :
        {std::string_view(head), std::string_view(tables), std::string_view(files_),

@@ -206,7 +206,7 @@ Result<ReadFile> Conversion::run(const FilePlaces& places, const RunningKernel& 
   recording_.perf_maps = read_perf_maps(makers_, last_time_, places.symfs);
   for (const RecordedPerfMap& map : recording_.perf_maps)
     recording_.memory += sizeof(map) + map.text.size();
-  // Now that all records are read: any of them may have told the build id of a path.
+  // Not before all records are read: any of them may tell the build id of a path.
   std::set<std::string> unchecked;
   recording_.images = std::move(images_).find(header_.build_ids, places, unchecked);
   // From here on it is a recording, read as any other.
