@@ -45,7 +45,8 @@ Budget budget_for(uint64_t size) {
 
 // The first declaration of a function, the one that lies in its scope.
 Dwarf_Die declaration_of(Dwarf_Die function) {
-  // An inlined call names the function to be inlined, and that its declaration in a class.
+  // An inlined call names the function to be inlined, and that its declaration in a class: two
+  // are usual. A damaged file may go in circles.
   constexpr int kMaxHops = 4;
   for (int i = 0; i < kMaxHops; i++) {
     Dwarf_Attribute attribute;
@@ -616,7 +617,8 @@ struct FunctionReader {
   const RangeSource* ranges;
   std::vector<Unit::Function> functions{};
 
-  // Reads all that is below `parent`. Returns what for_each_child() does.
+  // Reads all that is below `parent`. Returns where the next DIE after all of that begins, or
+  // null, as for_each_child() does.
   char* read(Dwarf_Die parent, int depth, bool enters_types) {
     if (depth == kMaxDepth)
       return nullptr;
@@ -655,6 +657,8 @@ struct InlinedCallReader {
   const RangeSource* ranges;
   std::vector<Unit::InlinedCall> calls{};
 
+  // Reads the calls below `scope`, and returns what FunctionReader::read() does. The depth of
+  // DIEs bounds the recursion; that of inlined calls, without blocks, is for add_calls_at().
   char* read(Dwarf_Die scope, int die_depth, int call_depth) {
     if (die_depth == kMaxDepth)
       return nullptr;
@@ -790,8 +794,8 @@ Dwarf_Die Scopes::die_at(void* address) const {
   return die;
 }
 
-// Reads the children of `parent`; with `is_deep` all that is below it. Returns what
-// for_each_child() does.
+// Reads the children of `parent`, once; with `is_deep` all that is below it. Returns where the
+// next DIE after all of these begins, or null, as for_each_child() does.
 char* Scopes::read_children(DieWalk walk, Dwarf_Die parent, bool is_deep, int depth) {
   if (depth == kMaxDepth || !children_.try_emplace(parent.addr).second)
     return nullptr;
