@@ -9,7 +9,8 @@ namespace gosym::elf {
 
 namespace {
 
-// call rel32; or opcode ff /2, with up to five bytes of operand. A prefix makes no difference.
+// call rel32 (e8); or opcode ff /2, with up to five bytes of operand. A prefix makes no
+// difference. `code` has seven bytes, as may_follow_call() takes them.
 bool ends_with_x86_call(std::string_view code) {
   auto byte = [&](size_t from_end) {
     return static_cast<uint8_t>(code[code.size() - from_end]);
@@ -58,9 +59,8 @@ bool is_context_start(const Image& image, ImageAddress address) {
 
 namespace {
 
+// True at the first instruction of: mov x8, #139; svc #0
 // rt_sigreturn has number 139 there.
-// mov x8, #139; svc #0
-// True at the first instruction.
 bool is_signal_return_arm64(const Image& image, ImageAddress address) {
   auto loaded = image.loaded_from(address);
   Bytes code = loaded.value_or(Bytes{});

@@ -25,7 +25,7 @@ constexpr RegisterNumbers kRegisterNumbers[] = {{EM_X86_64, 16, 19, 4, 0},
                                                 {EM_AARCH64, 32, 31, 29, 30}};
 
 void read_thread(Bytes status, const Image& image, CoreFile& core) {
-  // Offset of pr_reg in struct elf_prstatus of 64-bit Linux.
+  // Offset of pr_reg in struct elf_prstatus of 64-bit Linux, which has pr_pid at 32.
   constexpr uint64_t kRegisters = 112;
   auto id = load<uint32_t>(status, 32, image.order);
   auto word = [&](uint64_t number) {

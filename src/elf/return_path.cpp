@@ -270,6 +270,7 @@ private:
 
   static UnwindRule rule_of(const Way& way) {
     using FramePointer = UnwindRule::FramePointer;
+    // At a return the stack pointer is at the return address, and the CFA right behind that.
     UnwindRule rule;
     rule.cfa = {way.stack_pointer.anchor, way.stack_pointer.offset + 8};
     rule.return_address = {Anchor::kCfa, -8};
