@@ -114,6 +114,7 @@ uint64_t size_of_cache(const std::string& cache) {
 // The size that a file may come to have.
 void limit_file_size(const std::string& cache, const Debuginfod::Limits& limits) {
   // The file may fill what the cache has left, and half of the disk's free space at the most.
+  // Where nothing is left, no file comes, and each counts as missing (answer_of()).
   uint64_t most = std::min(
       limits.file_size, limits.cache_size - std::min(limits.cache_size, size_of_cache(cache)));
   std::error_code failed;
