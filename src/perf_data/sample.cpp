@@ -168,6 +168,7 @@ Result<Sample> parse_sample(Bytes record, const perf_event_attr& attr) {
   in.u32();  // type
   sample.misc = in.u16();
   in.u16();  // size
+  // The order is that of the kernel and of perf_event_open(2), and not that of the bits.
   read_begin(in, attr, sample);
   auto has = [&](uint64_t field) { return (attr.sample_type & field) != 0; };
   if (has(PERF_SAMPLE_CALLCHAIN))
