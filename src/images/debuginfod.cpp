@@ -464,17 +464,20 @@ Result<> Debuginfod::start() {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
     return system_error("cannot make a socket", errno);
-  worker_.reset(ends[0]);
+  UniqueFd own(ends[0]);
   UniqueFd other(ends[1]);
-  worker_pid_ = fork();
-  if (worker_pid_ < 0)
+  int pid = fork();
+  if (pid < 0)
     return system_error("cannot start a process", errno);
-  if (worker_pid_ == 0) {
+  if (pid == 0) {
     // The child would else hold the parent's end open, and never notice that it is gone.
-    worker_.reset(-1);
+    own.reset(-1);
     work(other.get(), urls_, limits_);
     _exit(0);
   }
+  // Both are set together: who ends the worker kills `worker_pid_`, and -1 would be everybody.
+  worker_ = std::move(own);
+  worker_pid_ = pid;
   return Ok{};
 }
 

@@ -292,6 +292,26 @@ def what_is_refused_does_not_stay():
             assert len(left) <= (body == other), (left, done.err)
 
 
+def without_a_process_for_it_nobody_is_ended():
+    """A user has no processes left: none is started that asks, and those that there are go on."""
+    user = 61_234
+    as_user = ["setpriv", f"--reuid={user}", "--regid=65534", "--clear-groups"]
+    home = folder()
+    for place, mode in ((WORK, 0o755), (home, 0o777)):
+        place.chmod(mode)
+    program = shutil.copy(GOSYM, home / "gosym")
+    bystander = subprocess.Popen([*as_user, "sleep", "60"])
+    try:
+        for processes in range(1, 6):
+            done = call("prlimit", f"--nproc={processes}", *as_user, program, "resolve", "--debuginfod=http://127.0.0.1:9",
+                        "/usr/bin/true", "0x2000", check=False, env={**os.environ, "DEBUGINFOD_CACHE_PATH": str(home)})
+            assert done.status >= 0, done
+            assert bystander.poll() is None, f"ended with {processes} processes"
+    finally:
+        bystander.kill()
+        bystander.wait()
+
+
 run([("report: names by a debug file", by_debug_file),
      ("report: functions of a stripped program, without names", nameless),
      ("report: files that lack names, and their packages", needs),
@@ -301,4 +321,5 @@ run([("report: names by a debug file", by_debug_file),
      ("report: files from below --symfs", below_symfs),
      ("report: a debuginfod server does not fill the disk", a_server_does_not_fill_the_disk),
      ("report: what a debuginfod server sends and is refused does not stay", what_is_refused_does_not_stay),
+     ("resolve: nobody is ended where no process can be started", without_a_process_for_it_nobody_is_ended),
      ("report: a debuginfod server that hangs is waited for once", a_hang_is_waited_for_once)])
