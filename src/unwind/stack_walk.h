@@ -365,7 +365,7 @@ private:
   std::optional<Word> find_register(uint64_t number, size_t function) {
     using Kind = CallerRegister::Kind;
     for (; function > 0; function--) {
-      if (questions_++ == kMaxQuestions)
+      if (questions_++ >= kMaxQuestions)
         return std::nullopt;
       const Passed& callee = passed_[function - 1];
       State state(*this, function - 1);

@@ -28,6 +28,7 @@ enum Place : uint64_t {
   kPopped,
   kMisaligned,
   kAligned,
+  kDoubles,
   kUnknown
 };
 constexpr uint64_t kReturn = 0x40;
@@ -63,6 +64,8 @@ inline std::string make_unwind_vdso() {
   add(kMisaligned, "\x0e\x0a");                        // CFA is rsp + 10
   // CFA is the word at rbp - 8, rbp at rbp
   add(kAligned, std::string("\x0f\x03\x76\x78\x06\x10\x06\x02\x76\0", 10));
+  // CFA is rsp + 8, rbx is rbx + rbx
+  add(kDoubles, std::string("\x16\x03\x05\x73\0\x73\0\x22", 8));
   size_t setup = frames.size();
   frames += handler.setup_entry();
   frames +=
@@ -98,10 +101,10 @@ struct Unwound {
 };
 
 inline Unwound unwound(const Sampled& sampled) {
-  constexpr std::array kNames = {"frameless", "framed",     "sized",   "losing",
-                                 "handler",   "root",       "by-rax",  "by-load",
-                                 "by-rbx",    "saves-rbx",  "left",    "by-red-zone",
-                                 "popped",    "misaligned", "aligned", "unknown"};
+  constexpr std::array kNames = {
+      "frameless", "framed",     "sized",   "losing",    "handler", "root",
+      "by-rax",    "by-load",    "by-rbx",  "saves-rbx", "left",    "by-red-zone",
+      "popped",    "misaligned", "aligned", "doubles",   "unknown"};
   std::vector<Event> events;
   events.emplace_back(MapEvent{0, 1, kLoaded, 0x4000, 0, ImageId{}, "[vdso]"});
   Replay replay({}, {}, std::move(events));
