@@ -72,7 +72,8 @@ std::vector<SampleCount> merged(const Profile& profile, std::span<const SampleCo
 }
 
 std::string shortcomings_of(const Profile& profile) {
-  constexpr double kNoticed = 1;  // percent: less changes no figure
+  // Percent: less moves no share by more than a hundredth of all.
+  constexpr double kNoticed = 1;
   std::vector<std::string> words;
   auto add = [&](double share, std::string_view what) {
     if (share >= kNoticed)
@@ -144,6 +145,8 @@ std::shared_ptr<const Entries> entries_of(const Selected& selected, Dimension::K
   std::ranges::stable_sort(entries->by_name, {}, [&](uint32_t row) {
     return std::string_view(entries->keys[all[row].key].text);
   });
+  // A share of all that was recorded, not of what is selected: the title's percentages are of
+  // that first.
   double least = kLeastNoticed * static_cast<double>(selected.recorded);
   for (std::vector<uint32_t>* order :
        {&entries->by_self, &entries->by_total, &entries->by_name}) {
@@ -173,7 +176,8 @@ std::shared_ptr<const PathTree> with_paths(CallTree tree) {
     open.resize(node.depth);
     uint32_t parent = open.back();
     open.push_back(i);
-    // An odd factor, so that the order of the keys matters.
+    // An odd factor loses no bits, and lets the order of the keys matter. Two paths of one hash
+    // would share a cursor, and nothing else.
     uint64_t path = (result->paths[parent] + hashes[to_index(node.key)]) * 0x9e3779b97f4a7c15;
     result->paths.push_back(path ^ (path >> 29));
     result->parents.push_back(parent);
@@ -185,6 +189,8 @@ std::shared_ptr<const PathTree> with_paths(CallTree tree) {
 std::shared_ptr<const PathTree> tree_of(const Selected& selected, const FrameKeys& keys,
                                         const Query& query) {
   std::vector<SampleKeys> groups;
+  // Paths from the root of all Go programs begin alike, with runtime.goexit, and need their
+  // programs above them (program_groups()); paths from the leaf begin with what ran.
   if (query.groups.empty() && query.is_by_program && query.direction == Direction::kFromRoot)
     groups = program_groups(*selected.profile, selected.samples);
   for (const Dimension& dimension : query.groups)
@@ -203,7 +209,8 @@ std::shared_ptr<const PathTree> around(const Selected& selected, const FrameKeys
 
 uint64_t matched_amount(const Selected& selected, const FrameKeys& keys,
                         const Pattern& pattern) {
-  // The pattern is tried on each key once, and not on each frame.
+  // The pattern is tried on each key once, and not on each frame; a sample counts once, however
+  // many of its frames match.
   std::vector<bool> matches;
   for (const ViewKey& key : keys.all())
     matches.push_back(pattern.matches(key.text));

@@ -66,10 +66,12 @@ Look box_of(const Profile& profile, const CallTree& tree, uint32_t node) {
     return Look::kKernelBox;
   if (key.is_gap || !key.is_named)
     return Look::kUnnamedBox;
+  // Keys of lines have a function, those of files, packages and categories none.
   if (key.function == ViewKey::kNoFunction)
     return Look::kNativeBox;
   if (starts_any(key.text, {"runtime.", "runtime/", "internal/runtime/"}))
     return Look::kRuntimeBox;
+  // Only functions of Go have a package.
   const Function& function = profile.functions[to_index(key.function)];
   return function.package == StringId{} ? Look::kNativeBox : Look::kGoBox;
 }
@@ -134,6 +136,7 @@ private:
     if (!profile_.measures_time())
       what += " of " + printable(profile_.event().name);
     else if (selected.total == selected.recorded)
+      // The duration is that of all samples: beside those of a part it would mislead.
       what += " of " + printable(amount_text(profile_.event())) +
               (answer_.share < 1 ? "" : duration_text());
     x = grid_.write(x + 2, 0, what, Look::kBar);
@@ -204,7 +207,8 @@ private:
     }
     if (state_.overlay != Overlay::kTime)
       return;
-    // The edge that keys move is marked.
+    // The edge that keys move is marked. The end itself is not part of what is chosen: its mark
+    // is in the last column that is.
     uint64_t edge = state_.is_begin_moved ? time.begin : std::min(time.end, count) - 1;
     size_t x = std::min(edge * width() / count, width() - 1);
     grid_.select(layout_.timeline, x, x + 1);
@@ -272,7 +276,8 @@ private:
     for (size_t line = 0; line < layout_.rows; line++) {
       size_t row = state_.functions.top + line;
       size_t y = layout_.body + line;
-      // One line tells of the rows that are left out, if there is room.
+      // One line tells of the rows that are left out, if there is room: settle_functions()
+      // keeps the cursor off it.
       if (row == rows.size())
         grid_.write(name, y, rest_of_functions(rows.size()), Look::kFaint);
       if (row >= rows.size())
@@ -320,6 +325,7 @@ private:
                     bool has_self, bool has_cursor) {
     constexpr size_t kLeastName = 16;
     std::vector<OutlineRow> rows = outline_rows(tree, list);
+    // Shares end at columns 8 and 16, below the titles of draw_tree() and draw_around().
     size_t name = has_self ? 19 : 10;
     for (size_t line = 0; line < count; line++) {
       size_t row = list.top + line;
@@ -391,7 +397,8 @@ private:
                 is_from_root ? "who is called, from top to bottom"
                              : "what ran, and who calls it, from top to bottom",
                 Look::kTitle);
-    // A narrow screen has no legend.
+    // A narrow screen has no legend: it begins at the edge, so that nothing is written. The
+    // four names take 34 columns.
     size_t x = width() < 80 ? width() : width() - 38;
     for (auto [look, text] : {std::pair(Look::kGoBox, "Go"),
                               {Look::kRuntimeBox, "Go's runtime"},
@@ -463,7 +470,8 @@ private:
       grid_.write(1, layout_.body, cut_at_end(code.problem, width() - 1), Look::kWarning);
       return;
     }
-    // The amounts beside their shares only where they leave the code room enough.
+    // The amounts beside their shares only where they leave the code room enough. Columns end
+    // at these: share of self 8, its amount 17, share of total 26, its amount 36; or 8 and 17.
     bool has_amounts = width() >= 100;
     size_t total_end = has_amounts ? 26 : 17;
     size_t code_begin = total_end + (has_amounts ? 12 : 2);
@@ -494,6 +502,7 @@ private:
         if (amount == 0)
           return;
         number(y, share_end, share_text(amount), look_of(heat_of(share(amount))));
+        // The amount stands behind its share: at 17 of self, at 36 of total.
         if (has_amounts)
           number(y, share_end + (share_end == total_end ? 10 : 9), amounts_.text(amount),
                  Look::kPlain);
@@ -527,6 +536,8 @@ private:
                   Look::kFaint);
   }
 
+  // The amount that the line at the bottom adds. 0 where the page has it in its columns. To be
+  // called with an entry at the cursor: then the tree that it is of is there.
   uint64_t amount_at_cursor() const {
     auto of = [](const PathTree& tree, uint64_t path) {
       return tree.tree.nodes[node_of(tree, path)].total;
@@ -549,6 +560,7 @@ private:
     size_t y = layout_.last;
     grid_.fill(y, Look::kBar);
     if (state_.overlay == Overlay::kPrompt) {
+      // In the order of Ask.
       constexpr std::array<std::string_view, 5> kAsked = {
           "search for: ", "only stacks with: ", "only stacks without: ", "leave out: ",
           "only stacks with code of: "};
@@ -574,7 +586,8 @@ private:
       grid_.write(width() + 2 - taken, y, place, Look::kBar);
   }
 
-  // "19 of 1,090": the line with the cursor, of a list that the screen does not hold.
+  // "19 of 1,090": the line with the cursor, of a list that the screen does not hold. Empty for
+  // pages that are no one list: halves have two, a flame graph has boxes.
   std::string place_in_list() const {
     size_t row = 0;
     size_t count = 0;
@@ -690,6 +703,7 @@ private:
     // scrolled.
     for (const std::string& line : lines)
       inner = std::max(inner, display_width(line) + 2);
+    // Two columns are the frame, and at least one is left of the page at either side.
     inner = std::min(inner, width() - 4);
     size_t count = std::min(lines.size(), std::max<size_t>(window_rows(state_.size), 1));
     // A list with a cursor has its own top; a window without one is scrolled by its row.
@@ -851,8 +865,9 @@ public:
   FlameBoxes(const CallTree& tree, uint64_t whole, size_t width)
       : nodes_(tree.nodes), whole_(whole), width_(width) {}
 
-  // The box of a node, which begins behind so much of the whole, and all below it. By a list
-  // of its own: a tree may be a hundred thousand calls deep.
+  // The boxes of a node, which has the whole width, and of all below it. By a list of its own,
+  // of nodes that are to come and how much of the whole lies left of each: a tree may be a
+  // hundred thousand calls deep.
   std::vector<FlameBox> below(uint32_t top) {
     struct Pending {
       uint32_t node;
@@ -866,7 +881,8 @@ public:
       // A node is followed by all nodes below it, `size` of them, itself included.
       uint32_t end = node + nodes_[node].size;
       for (uint32_t child = node + 1; child < end; child += nodes_[child].size) {
-        // The largest comes first: all others are as narrow.
+        // The largest child comes first (CallTree): all that follow are as narrow, and become
+        // one box.
         if (is_narrow(nodes_[child].total)) {
           add_joined(child, end, begin);
           break;
@@ -891,6 +907,7 @@ private:
   }
 
   void add(uint32_t node, uint64_t begin, uint64_t amount, size_t joined) {
+    // Both ends are rounded from the left edge, so that a box begins where the one before ends.
     FlameBox box = {.node = node,
                     .row = nodes_[node].depth,
                     .begin = column(begin),
@@ -961,7 +978,7 @@ size_t window_columns(Size size) {
 }
 
 Halves halves_of(const Layout& layout) {
-  // One line is the function itself.
+  // One line is the function itself; kLeastSize leaves two rows at least.
   size_t callers = (layout.rows - 1) / 2;
   return {callers, layout.rows - 1 - callers};
 }
@@ -975,7 +992,7 @@ std::string_view name_of(Page page) {
 std::vector<Tab> tabs_of(Size size) {
   std::vector<Tab> tabs;
   size_t x = 1;
-  // On a narrow terminal tabs are their numbers alone.
+  // On a narrow terminal tabs are their numbers alone: with their names they end at column 62.
   constexpr size_t kEnough = 64;
   for (size_t i = 0; i < kPageCount; i++) {
     size_t width = size.width < kEnough ? 1 : 2 + name_of(static_cast<Page>(i)).size();
@@ -1000,10 +1017,13 @@ std::span<const uint32_t> function_rows(const State& state, const Answer& answer
   std::span<const uint32_t> rows = state.sort == SortBy::kTotal  ? entries.by_total
                                    : state.sort == SortBy::kName ? entries.by_name
                                                                  : entries.by_self;
+  // Each order has the noticed rows first (Entries), so that a row keeps its number when the
+  // others come behind it.
   return state.has_unnoticed ? rows : rows.first(entries.noticed);
 }
 
-// Without a source there are instructions alone.
+// Without a source line that has samples the instructions are shown even if nobody asked for
+// them, or there would be nothing to look at. hottest_row() decides in the same way.
 std::vector<uint32_t> code_rows(const State& state, const Code& code) {
   auto is_source = [](const CodeLine& line) {
     return !line.is_of_instructions && line.total > 0;

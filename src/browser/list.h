@@ -9,7 +9,8 @@
 
 #include "browser/key.h"
 
-// A list of rows with a cursor: what the pages and windows that consist of lines have in common.
+// A list of rows with a cursor: what the pages and windows that consist of lines have in
+// common.
 
 namespace gosym::browser {
 
@@ -85,7 +86,8 @@ public:
   }
 
   // Puts the cursor on what it was on, where that is there still, and the screen, of so many
-  // rows, around it.
+  // rows, around it. In an empty list it is at the top; `chosen` is kept, and found again once
+  // its row is back.
   void settle(size_t rows) {
     if (count_ == 0) {
       state_ = {};
@@ -94,6 +96,8 @@ public:
     bool is_moved =
         chosen_ && *chosen_ != 0 && (state_.row >= count_ || identity_(state_.row) != *chosen_);
     if (is_moved)
+      // find_around() begins behind the row that it is given: from the last one all are
+      // searched from the top. Without a match the cursor stays in its line.
       if (auto row = find_around(count_, count_ - 1, true,
                                  [&](size_t at) { return identity_(at) == *chosen_; }))
         state_.row = *row;

@@ -16,7 +16,8 @@ bool has_children(const PathTree& tree, uint32_t node) {
   return tree.tree.nodes[node].size > 1;
 }
 
-// At first those are open that have a twentieth of all.
+// At first those are open that have a twentieth of all, so that a tree begins as a list
+// that can be read. Others are opened by hand.
 bool is_open_at_first(const PathTree& tree, uint32_t node) {
   return node == 0 || tree.tree.nodes[node].total * 20 >= tree.tree.nodes[0].total;
 }
@@ -42,7 +43,8 @@ public:
   }
 
 private:
-  // The first one comes on top.
+  // Puts the children of a node on the stack, the first one on top. `parent` and `indent` are
+  // those of their rows (OutlineRow).
   void push_children(uint32_t node, uint32_t parent, uint32_t indent) {
     std::span<const CallNode> nodes = tree_.tree.nodes;
     size_t first = pending_.size();

@@ -102,10 +102,11 @@ public:
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  // Readable when there is something to take.
+  // Readable when there is something to take; take() makes it unreadable again.
   int fd() const { return shared_->news.get(); }
 
-  // One that ended before its threads did: they are still at work.
+  // One that ended before its threads did: they are still at work. browse() then ends the
+  // process at once, for what they use is destroyed when main() returns.
   static inline bool is_left_behind = false;
 
   void ask(const Query& query) {
@@ -154,7 +155,8 @@ private:
   }
 
   static void load_all(Shared& shared) {
-    // The first samples are shown soon.
+    // The first samples are shown soon, even if later ones come each minute. A source that is
+    // not live has no interval: its parts are loaded one after the other.
     constexpr std::chrono::milliseconds kSoon{500};
     std::chrono::nanoseconds interval(shared.source.interval);
     Clock::time_point due = Clock::now() + std::min<Clock::duration>(interval, kSoon);
@@ -251,6 +253,8 @@ private:
 volatile std::sig_atomic_t ending_signal = 0;
 int signal_fd = -1;  // readable when it is set
 
+// The handler does nothing but note the signal: run() ends in order, so that the terminal is
+// left as it was found.
 void catch_signals() {
   struct sigaction action = {};
   signal_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -263,9 +267,9 @@ void catch_signals() {
     sigaction(number, &action, nullptr);
 }
 
-// Makes the profile that is exported: with the samples that picks and the chosen time leave, and
-// a `filter` that names both. The selection is not named again, as select() has added its options
-// to `filter`. recorded_amounts is the amount before all this, for "12 % of all".
+// Makes the profile that is exported: with the samples that picks and the chosen time leave,
+// and a `filter` that names both. The selection is not named again, as select() has added its
+// options to `filter`. recorded_amounts is the amount before all this, for "12 % of all".
 Profile shown_profile(const Answer& answer) {
   Profile profile = answer.profile();
   if (answer.selected->total != answer.selected->recorded)
@@ -314,7 +318,7 @@ public:
         ask();
       }
     }
-    constexpr int kSignalled = 128;
+    constexpr int kSignalled = 128;  // and the signal's number, as shells have it
     return kSignalled + static_cast<int>(ending_signal);
   }
 
@@ -325,6 +329,7 @@ private:
     return key;
   }
 
+  // Takes the latest answer and the terminal's size; an error is that of loading, and final.
   Result<> take() {
     auto taken = worker_.take();
     if (!taken)
@@ -358,6 +363,7 @@ private:
   void wait() {
     pollfd fds[] = {
         {STDIN_FILENO, POLLIN, 0}, {worker_.fd(), POLLIN, 0}, {signal_fd, POLLIN, 0}};
+    // Without an answer the screen counts seconds (draw_waiting()), so that it is drawn anew.
     constexpr int kProgress = 200;  // ms
     poll(fds, std::size(fds), answer_ ? -1 : kProgress);
     // The terminal is gone.
@@ -378,7 +384,9 @@ private:
 
   // Returns true if the key ends the browser.
   bool handle(const Key& key) {
-    constexpr char32_t kInterrupt = 3;  // Ctrl-C
+    // The terminal is raw, so that Ctrl-C is a key and no signal. In a prompt q is a letter,
+    // but before there is an answer there is none.
+    constexpr char32_t kInterrupt = 3;
     if (is_character(key, kInterrupt) || (!answer_ && is_character(key, 'q')))
       return true;
     if (!answer_) {

@@ -74,6 +74,8 @@ void set_looks() {
   set_look(Look::kKernel, A_NORMAL, COLOR_MAGENTA);
   set_look(Look::kMatch, shows_colour ? A_NORMAL : A_UNDERLINE, COLOR_BLACK, COLOR_YELLOW);
   set_look(Look::kWarning, A_BOLD, COLOR_RED);
+  // Colours from 16 on are alike on all terminals, which themes of users seldom change: 16 is
+  // black, the others are pale, so that black text can be read on each.
   bool has_many = COLORS >= 256;
   // Without colours the edges of boxes tell them apart.
   attr_t box = shows_colour ? A_NORMAL : A_REVERSE;
@@ -172,6 +174,8 @@ std::optional<Key> of_mouse() {
     return key(Key::Kind::kWheelUp, event.x);
   if ((event.bstate & BUTTON5_PRESSED) != 0)
     return key(Key::Kind::kWheelDown, event.x);
+  // A press is kept until its release tells whether it was a click or a drag. ncurses makes
+  // BUTTON1_CLICKED of both where it reads them together.
   if ((event.bstate & BUTTON1_PRESSED) != 0)
     press = Press{event.x, event.y};
   if ((event.bstate & BUTTON1_CLICKED) != 0)
@@ -196,6 +200,7 @@ std::string clipboard_sequence(std::string_view text) {
     // Three bytes are four digits of 6 bits; a group that is short ends in "=".
     for (size_t j = 0; j < 3; j++)
       bits = bits << 8 | (i + j < text.size() ? static_cast<uint8_t>(text[i + j]) : 0);
+    // Digit j needs byte j - 1 of the group, or it has no bits of the text.
     for (size_t j = 0; j < 4; j++)
       encoded += i + j > text.size() ? '=' : kDigits[bits >> (18 - 6 * j) & 63];
   }
@@ -237,7 +242,8 @@ bool can_move_cursor() {
 termios found_settings;
 bool has_found_settings = false;
 std::string leaving;  // sequences
-// SIGSYS is how a parser asks for files, SIGBUS how it is told of one that was cut.
+// SIGSYS and SIGBUS have handlers already: by the one a parser asks for files, by the other it
+// is told of a mapped file that was cut.
 constexpr int kCrashes[] = {SIGSEGV, SIGABRT, SIGILL, SIGFPE};
 
 void leave_in_crash(int signal) {
@@ -303,7 +309,9 @@ Result<Terminal> Terminal::open(bool has_colour) {
   nonl();
   keypad(stdscr, TRUE);
   nodelay(stdscr, TRUE);
-  set_escdelay(25);  // ms: a person does not wait, and a line is not slower
+  // Keys such as arrows are sequences that begin with Esc: it is the key Esc if nothing follows
+  // for so many ms. A person does not wait, and a line is not slower.
+  set_escdelay(25);
   curs_set(0);
   mousemask(
       BUTTON1_PRESSED | BUTTON1_RELEASED | BUTTON1_CLICKED | BUTTON4_PRESSED | BUTTON5_PRESSED,

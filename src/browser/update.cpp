@@ -21,7 +21,10 @@ namespace {
 
 using Kind = Key::Kind;
 
-constexpr size_t kMaxTyped = 200;  // bytes in a prompt
+// Bytes in a prompt: more than a person types, while text that is pasted may have any length.
+constexpr size_t kMaxTyped = 200;
+// Queries that are kept for take_back(): more than anybody goes back, and bounded in a long
+// session.
 constexpr size_t kMaxUndone = 100;
 
 // The key that a letter stands for where it has no meaning of its own: those of vi and less.
@@ -164,7 +167,7 @@ void go_to(State& state, Page page) {
   state.page = page;
 }
 
-// Keeps the query for undo(); the oldest is dropped.
+// Keeps the query for take_back(); the oldest is dropped.
 void remember(State& state, Query query) {
   if (state.before.size() == kMaxUndone)
     state.before.erase(state.before.begin());
@@ -179,7 +182,9 @@ void take_back(State& state) {
     state.message = "nothing to take back";
     return;
   }
-  // The function of Page::kAround stays.
+  // Functions of Page::kAround and Page::kCode, and the search, leave no sample out: they stay.
+  // All else of the query is as it was when the choice was made, the event and the kind of
+  // entries included.
   Query query = std::move(state.before.back());
   state.before.pop_back();
   query.centre = state.query.centre;
@@ -479,6 +484,8 @@ void group_by(State& state) {
     groups.erase(found);
   else
     groups.push_back(dimension);
+  // Paths of the new tree begin with other groups: none of the old ones is found in it. Those
+  // of the flame graph fall back to the root by themselves (settle_flame()).
   state.tree = {};
   if (state.page != Page::kFlame)
     go_to(state, Page::kTree);
@@ -494,6 +501,7 @@ void update_menu(State& state, const Key& key, const Answer& answer) {
   // choose.
   bool is_there = answer.menu && state.query.menu && answer.query.menu == state.query.menu;
   List list(state.menu, is_there ? answer.menu->size() : 0);
+  // In a menu g is a key of its own, not Home as in other lists (as_arrow()).
   if (auto by = lines_of(key, window_rows(state.size)); by && key.character != 'g')
     list.move(*by);
   else if (key.kind == Kind::kEnter && is_there)
@@ -534,6 +542,7 @@ void update_time(State& state, const Key& pressed, const Answer& answer) {
     move(-one);
   else if (key.kind == Kind::kRight)
     move(one);
+  // Ten columns: PgUp goes back in time as it goes up in a list, while Up is later.
   else if (key.kind == Kind::kPageUp || key.kind == Kind::kDown)
     move(-10 * one);
   else if (key.kind == Kind::kPageDown || key.kind == Kind::kUp)
@@ -549,6 +558,7 @@ void update_time(State& state, const Key& pressed, const Answer& answer) {
     time = state.time_before;
   } else if (key.kind == Kind::kEnter || is('q')) {
     state.overlay = Overlay::kNone;
+    // All of the time is an open end: samples that a live session gets later belong to it.
     if (time == Steps{0, count})
       time = {};
     // The time moved while the overlay was open: what was selected before it is one step to
@@ -624,11 +634,13 @@ void move_in_outline(State& state, const Key& key, const Answer& answer) {
     if (!open)
       set_open(tree, node, true, list);
     else if (!is('+'))
-      // The first child follows its parent.
+      // The first child follows its parent (CallTree). settle() then puts the cursor into the
+      // row of this path.
       list.path = tree.paths[node + 1];
   } else if (key.kind == Kind::kLeft) {
     if (open)
       set_open(tree, node, false, list);
+    // Node 0, the root, has no line.
     else if (tree.parents[node] != 0)
       list.path = tree.paths[tree.parents[node]];
   } else if (key.kind == Kind::kEnter && state.page == Page::kTree) {
@@ -710,7 +722,8 @@ void go_back(State& state) {
 }
 
 void choose_page(State& state, Page page, const Answer& answer) {
-  // Both are of a function: without one, of that at the cursor.
+  // Both are of a function: without one, of that at the cursor. Without `callers` the answer is
+  // to a query that had no centre yet, so that there is nothing to be shown of one.
   if (page == Page::kAround && (state.query.centre.empty() || !answer.callers))
     return look_at(state, answer, entry_at_cursor(state, answer));
   if (page == Page::kCode && state.query.code.empty())
@@ -730,7 +743,8 @@ void click_flame(State& state, size_t line, size_t x, const Answer& answer) {
     }
 }
 
-// A second click does what Enter does.
+// A second click does what Enter does: the cursor is in the line already. List::row() is that
+// of the page as it was settled last, which is the one that was clicked on.
 void click_list(State& state, List list, size_t line, const Answer& answer) {
   size_t row = list.row_at(line);
   if (row < list.count() && row == list.row())
@@ -775,6 +789,7 @@ void click(State& state, const Key& key, const Answer& answer) {
     case Page::kFlame:
       return click_flame(state, line, key.x, answer);
     case Page::kCode:
+      // Enter is "the hottest line again" here: a second click must not jump there.
       state.code.row = state.code.top + line;  // settle() keeps it within the lines
       return;
     case Page::kTree:
@@ -1177,6 +1192,7 @@ Effect update_page(State& state, const Key& key, const Answer& answer) {
         break;
       }
       // Backwards is forwards by one less than there are pages.
+      // choose_page() may stay where it is, if no function is at the cursor to be looked at.
       size_t step = key.kind == Kind::kTab ? 1 : kPageCount - 1;
       size_t next = (static_cast<size_t>(state.page) + step) % kPageCount;
       choose_page(state, static_cast<Page>(next), answer);
@@ -1232,6 +1248,7 @@ const ViewKey* entry_at_cursor(const State& state, const Answer& answer) {
 }
 
 void settle(State& state, const Answer& answer) {
+  // Less shows nothing (draw()), and layout_of() would count below zero.
   if (state.size.width < kLeastSize.width || state.size.height < kLeastSize.height)
     return;
   Layout layout = layout_of(state.size);
@@ -1285,6 +1302,7 @@ Effect update(State& state, const Key& key, const Answer& answer) {
       }
       break;
     case Overlay::kDetails:
+      // Any key closes it, and does nothing else.
       state.overlay = Overlay::kNone;
       break;
     case Overlay::kMenu:
