@@ -16,8 +16,11 @@ Result<std::string> FlightWindow::take_snapshot() {
   uint64_t last = end();
   // Recordings of one directory add up, so what another one has is not in this.
   uint64_t begin = std::max(last - std::min(last, span_), written_until_);
+  // By the wall clock of now, which somebody may have set since the recorder began: names and
+  // spans of the directory go by it.
   raw::Writer::Clocks clocks = clocks_at(begin);
-  // The name of the file tells when its recording began, in whole seconds.
+  // The name of the file tells when its recording began, in whole seconds: rounded to the past,
+  // so that who looks for a span by names misses no sample.
   uint64_t ago = monotonic_ns() - clocks.monotonic_ns;
   UniqueFd file = files_.begin_recording((ago + kSecond - 1) / kSecond);
   if (!file)
@@ -33,7 +36,8 @@ Result<std::string> FlightWindow::take_snapshot() {
     files_.drop();
     return std::move(saved).error();
   }
-  // With its name files are needed that are older.
+  // A recording that has its name needs its files: the store marks them as used now, for they
+  // may have been put there long before.
   store_.use_all();
   std::string name = files_.publish();
   if (name.empty())

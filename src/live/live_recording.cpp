@@ -48,6 +48,8 @@ Result<Stop> LiveRecording::record_until_stopped(Watch& watch) {
       return std::move(collected).error();
     if (stop)
       return *stop;
+    // What was collected goes into the window when catch_up() asks for it, or when there is
+    // enough of it (Recorder).
     std::lock_guard lock(mutex_);
     if (!is_behind_)
       continue;
@@ -77,6 +79,7 @@ bool LiveRecording::wait_until(uint64_t time) {
   return !changed_.wait_for(lock, left, [this] { return end_.has_value(); });
 }
 
+// The thread sets end_ as the last thing that it does.
 Result<Stop> LiveRecording::finish() {
   thread_.join();
   return *std::move(end_);

@@ -6,7 +6,8 @@ namespace gosym {
 
 namespace {
 
-// More than programs have; those that map code all the time have any number.
+// More than programs have; those that map code all the time have any number. The oldest
+// mappings go, and samples in them have no names.
 constexpr size_t kMaxKeptMaps = 4096;
 
 // Mappings from before `time` are no longer true.
@@ -55,8 +56,8 @@ void PastState::add(CommEvent event) {
     name = std::move(event);
 }
 
-// A new process has nothing of an earlier one with its number: mappings and names from before the
-// fork are forgotten. Its own may have come before this event, and stay.
+// A new process has nothing of an earlier one with its number: mappings and names from before
+// the fork are forgotten. Its own may have come before this event, and stay.
 void PastState::add(const ForkEvent& event) {
   if (event.pid == event.parent_pid)
     return;  // a new thread: the state has nothing of it until its CommEvent comes
@@ -107,6 +108,7 @@ void PastState::append_process(uint32_t pid, std::vector<Event>& events) const {
   auto process = processes_.find(pid);
   if (process == processes_.end())
     return;
+  // With the times that they had, by which a reader puts them into order.
   for (const auto& [tid, name] : process->second.names)
     events.emplace_back(name);
   for (const MapEvent& map : process->second.maps)

@@ -15,6 +15,7 @@ bool PieceStore::take(const ImagePiece& piece, const RecordedImage& image) {
   std::string id = store_id(image);
   if (id.size() < kShortestId || (piece.bytes.empty() && !piece.problem.empty()))
     return false;
+  // Only the first piece of an image has a total.
   if (piece.total > 0)
     begin(piece, image, id);
   if (!begun_ || begun_->image != piece.image)

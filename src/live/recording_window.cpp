@@ -14,11 +14,12 @@ namespace gosym {
 
 namespace {
 
-// A minute of 64 busy CPUs at 999 Hz, about.
+// Samples of about a minute of 64 busy CPUs at 999 Hz. Beyond it the window begins later.
 constexpr uint64_t kMaxSampleBytes = 256 << 20;
-// They take some hundred bytes each.
+// Events take some hundred bytes each. Beyond it the window begins later as well.
 constexpr size_t kMaxEvents = 500'000;
-// Code and tables of deleted files, and of those that containers have.
+// Code and tables of deleted files, and of those that containers have. They are kept for good:
+// what comes beyond it is refused (write_piece()).
 constexpr uint64_t kMaxPieceBytes = 256 << 20;
 constexpr uint64_t kMaxPerfMapBytes = 64 << 20;
 
@@ -42,7 +43,9 @@ raw::SampleBatch from_time_on(const raw::SampleBatch& batch, uint64_t begin) {
   return rest;
 }
 
-// Two chunks that follow each other never have the same tree: it may be counted on by one.
+// Encodes a chunk with a tree of its own. Chunks that follow each other must not have one
+// number, or the reader takes the second tree for the first one gone on. The writer may count
+// its number on by one: so `tree` is doubled.
 std::string encoded(const raw::SampleBatch& batch, uint32_t tree) {
   raw::StackTreeWriter alone(2 * tree);
   return batch.encode(alone);
@@ -77,7 +80,8 @@ raw::Recording RecordingWindow::take_new(const Images& has) {
   for (Samples& some : samples_)
     if (!std::exchange(some.is_taken, true))
       samples.push_back(&some);
-  // Samples that are a little older than the counts before them are not left out.
+  // Samples that are a little older than the counts before them are not left out (has_older):
+  // they came too late for the call before, and no later one has them.
   uint64_t begin = std::max(begin_, taken_until_);
   if (!stats_.empty())
     taken_until_ = stats_.back().time;
@@ -99,7 +103,7 @@ raw::Recording RecordingWindow::make(uint64_t begin, const std::vector<const Sam
   for (const Piece& piece : pieces_)
     if (!has.contains(piece.image))
       recording.piece_chunks.push_back(piece.chunk);
-  // The first samples may be a little older than the note of the start.
+  // The first samples may be a little older than the first counts, which tell when it began.
   recording.begin_time = std::max(begin, started_at_);
   uint32_t tree = tree_;
   for (const Samples* some : samples) {
@@ -111,6 +115,7 @@ raw::Recording RecordingWindow::make(uint64_t begin, const std::vector<const Sam
     // The chunk was written by this process, so it can be read.
     raw::StackTreeReader stacks;
     auto batch = raw::read_samples(some->chunk, stacks);
+    // Numbers above tree_ are those of no chunk that is kept.
     recording.sample_chunks.back() = stored(encoded(from_time_on(*batch, begin), ++tree));
   }
   recording.memory_budget = raw::memory_budget(recording.file_size);
@@ -121,8 +126,8 @@ raw::Recording RecordingWindow::make(uint64_t begin, const std::vector<const Sam
   return recording;
 }
 
-// Adds the events of processes that have samples, and of parents, after which children are
-// named.
+// Adds the state before the window of processes that have samples, and of parents, after which
+// children are named; then all events of the window.
 void RecordingWindow::add_events(const std::vector<const Samples*>& samples,
                                  raw::Recording& recording) const {
   std::set<uint32_t> pids;
@@ -135,7 +140,8 @@ void RecordingWindow::add_events(const std::vector<const Samples*>& samples,
   recording.events.insert(recording.events.end(), events_.begin(), events_.end());
 }
 
-// Counts from `begin` on, as often as they were taken.
+// Counts from `begin` on, as often as they were taken. charged_ns stays the sum since the
+// start, which counted_since() does not change.
 std::vector<RecordingStats> RecordingWindow::counts_since(uint64_t begin) const {
   // Counts are sums since the start: those of the window are less what was counted before it.
   auto is_before = [&](const RecordingStats& stats) { return stats.time <= begin; };
@@ -215,10 +221,10 @@ Result<> RecordingWindow::write_perf_map(const RecordedPerfMap& map) {
   return Ok{};
 }
 
-// An image that lacks a piece is of no use, so none of its pieces is kept.
+// Takes a piece, or where there is no room another in its place that says so: it tells a reader
+// why the image is not whole. Pieces of it that came before stay.
 Result<> RecordingWindow::write_piece(const ImagePiece& piece) {
   std::lock_guard lock(mutex_);
-  // A piece without room is replaced by one that says why it is missing.
   bool has_room = piece_bytes_ + piece.bytes.size() <= kMaxPieceBytes;
   ImagePiece refused;
   refused.image = piece.image;
@@ -253,9 +259,11 @@ bool RecordingWindow::is_too_large() const {
 }
 
 void RecordingWindow::move_on() {
+  // Time goes by the counts: samples and events may come late, and none may come at all.
   uint64_t end = stats_.back().time;
   move_to(end - std::min(end, span_));
-  // To leave out an eighth each time costs less than to look after each sample.
+  // To leave out an eighth each time costs less than to look after each sample. It ends at the
+  // latest when the window is empty.
   while (is_too_large() && begin_ < end)
     move_to(begin_ + std::max<uint64_t>((end - begin_) / 8, 1));
   // Looked at now and then: each process is asked about in /proc.
@@ -277,7 +285,9 @@ void RecordingWindow::move_to(uint64_t begin) {
   while (stats_.size() > 1 && stats_[1].time <= begin_)
     stats_.pop_front();
 
-  // Events come late and out of order; the state needs them by time.
+  // Events come late and out of order; the state needs them by time. One that comes when the
+  // window is past it is applied at the next move: PastState goes by the times that events
+  // bear.
   std::ranges::stable_sort(events_, {}, [](const Event& event) { return time_of(event); });
   auto rest = std::ranges::partition_point(
       events_, [&](const Event& event) { return time_of(event) < begin_; });
@@ -286,7 +296,8 @@ void RecordingWindow::move_to(uint64_t begin) {
   events_.erase(events_.begin(), rest);
 }
 
-// Processes that neither have samples nor run.
+// Forgets processes that neither have samples in the window nor run. One that has ended may
+// still have samples that are to be named.
 void RecordingWindow::forget_ended() {
   std::set<uint32_t> sampled;
   for (const Samples& some : samples_)

@@ -25,7 +25,8 @@ namespace {
 
 constexpr uint64_t kTimeBetweenTries = 1'000'000'000;
 
-// Room for the next files, when the disk is full and old ones go.
+// Room for the next files, when the disk is full and old ones go: not each write has to make
+// some.
 constexpr uint64_t kRoomForFiles = 16 << 20;
 
 // Containers that come and go leave one each; so many take no time to look at.
@@ -63,7 +64,8 @@ Result<> RotatingSink::begin() {
   return Ok{};
 }
 
-// None if there is no room; an error if there will never be.
+// Leaves writer_ null if there is no room, and then succeeds: put() tries again. An error if
+// there will never be a file.
 Result<> RotatingSink::begin_file() {
   // All of this is of the file before.
   introduced_.clear();
@@ -89,6 +91,7 @@ Result<> RotatingSink::begin_file() {
   auto writer = raw::Writer::create(std::move(output), info_, clocks_at(stats_.time));
   if (!writer) {
     files_.drop();
+    // Whatever the cause is, it is taken for want of room: nothing else is known to fail here.
     give_up(writer.error(), ENOSPC);
     return Ok{};
   }
@@ -126,6 +129,9 @@ Result<> RotatingSink::write_begin(raw::Writer& writer) {
   return kernel_symbols_.empty() ? Ok{} : writer.write_kernel_symbols(kernel_symbols_);
 }
 
+// Writes into the file; succeeds as well if that fails for now. Without a file `write` is
+// dropped, even where try_again() begins one: state is told there anew (introduce()), samples
+// are counted by write_samples().
 Result<> RotatingSink::put(const Write& write) {
   if (!writer_)
     return try_again();
@@ -140,7 +146,8 @@ Result<> RotatingSink::try_again() {
   return begin_file();
 }
 
-// The part of the file that was written stays. If anything can be removed, there is room at once.
+// The part of the file that was written stays. If anything can be removed, there is room at
+// once.
 void RotatingSink::give_up(const Error& error, int cause) {
   bool had_file = writer_ != nullptr;
   if (had_file)
@@ -150,7 +157,8 @@ void RotatingSink::give_up(const Error& error, int cause) {
   tell_once(fmt::format("{}: {}", error.message(),
                         has_room ? "the oldest recordings were removed to make room"
                                  : "samples are lost until a file can be written"));
-  // A file that could not even be begun waits for its second, or this would go round.
+  // A file that could not even be begun waits for its second (begin_file() has set it), or this
+  // would go round.
   if (has_room && had_file)
     next_try_ = 0;
 }
@@ -200,7 +208,7 @@ Result<> RotatingSink::put_image(ImageId id) {
   auto image = images_.find(id);
   if (image == images_.end() || !written_images_.insert(id).second)
     return Ok{};
-  // From now on this recording needs its file.
+  // From now on this recording needs its file, which is kept in the store as long as one does.
   store_.use(image->second);
   return put([&](raw::Writer& writer) { return writer.write_image(image->second); });
 }
@@ -246,6 +254,7 @@ Result<> RotatingSink::write_events(std::span<const Event> events) {
 Result<> RotatingSink::write_samples(const raw::SampleBatch& batch) {
   if (batch.empty())
     return Ok{};
+  // The file has of a process what comes from here on, so its state is told before.
   std::vector<Event> events;
   for (const auto& row : batch.rows()) {
     sampled_.insert(row.pid);
@@ -293,7 +302,9 @@ Result<> RotatingSink::write_vdso(std::string_view image) {
 }
 
 RecordingStats RotatingSink::stats_of_file() const {
-  // Counts since the recording began, less those at the beginning of the file.
+  // Counts since the recording began, less those at the beginning of the file. counted_since()
+  // leaves charged_ns as it is. Samples that were dropped count as lost in the file that comes
+  // next.
   RecordingStats stats = raw::counted_since(stats_, before_);
   stats.lost_samples += dropped_;
   stats.charged_ns -= std::min(stats.charged_ns, before_.charged_ns);
