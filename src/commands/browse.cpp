@@ -120,8 +120,8 @@ browser::State initial_state(std::string_view title, const ViewOptions& view,
   state.sort = view.sort;
   state.query.selection = selection;
   state.query.folds = view.folds_recursion;
-  // Keys of frames are what the rows are; others (thread, process, ...) are groups around
-  // them.
+  // Keys of frames are what the rows are, and the last of several counts; others (thread,
+  // process, ...) are groups around them.
   for (const Dimension& dimension : view.by) {
     if (dimension.is_of_frames())
       state.query.by = dimension.kind;

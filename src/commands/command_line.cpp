@@ -162,6 +162,7 @@ constexpr std::string_view kFlagValue = "true";
 // A flag may come several times, as in scripts that put a line together.
 void add_flag(CLI::Option& added, bool takes_value) {
   added.expected(0)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  // Without this the library takes "--quiet=false", which no flag here understands.
   added.disable_flag_override(!takes_value);
 }
 
@@ -372,6 +373,7 @@ bool is_number_list(std::string_view word) {
 // Index at which the words of a command of its own begin: behind "--", or at the first that is
 // no option nor a value of one.
 size_t find_words(const Command& command, const std::vector<std::string>& line) {
+  // Word 0 is the command's name. A lone "-" is an argument: standard input.
   size_t at = 1;
   while (at < line.size() && line[at] != "--" && line[at].size() > 1 && line[at][0] == '-') {
     const Option* option = option_before_value(command, line[at++]);

@@ -355,6 +355,7 @@ std::string zsh_option(const Option& option, const std::vector<Option>& options)
   std::string lead = others.size() < 2 ? "" : fmt::format("({})", joined(others, " "));
   lead += is_repeatable(option) ? "*" : "";
   std::string specs;
+  // "=-": the value stands behind "=" in the same word, or there is none.
   for (const std::string& name : names)
     specs +=
         fmt::format(" \\\n        {}",

@@ -133,7 +133,7 @@ Result<> check_by(const DiffOptions& options) {
 
 // The files of a span are parts of one run: what they vary by is not how runs vary.
 void join_recordings(Profile& profile) {
-  // From the first begin to the last end.
+  // From the first begin to the last end: they are in order of their begins (read_inputs()).
   ProfiledRecording& all = profile.recordings.front();
   for (const ProfiledRecording& one : profile.recordings) {
     uint64_t offset = one.start_realtime_ns - all.start_realtime_ns;
@@ -191,6 +191,7 @@ Result<> check_comparable(const Profile& before, const Profile& after, Per per) 
   if (before.event().name == after.event().name &&
       before.measures_time() == after.measures_time())
     return Ok{};
+  // No wrong use: the files decide it. Status 1 would say that something became dearer.
   return errorf("samples of {} do not compare with samples of {}",
                 printable(before.event().name), printable(after.event().name))
       .with_exit_status(kPartial);
@@ -345,6 +346,7 @@ Result<int> run_diff(DiffOptions& options) {
 
 // Keeps those options of `report` that a comparison has, too.
 OptionGroup only(OptionGroup group, std::initializer_list<std::string_view> names) {
+  // "-g,--tree" is meant by either of its names.
   auto has = [&](std::string_view option) {
     return std::ranges::any_of(names, [&](std::string_view name) {
       return option == name || option.ends_with(fmt::format(",{}", name)) ||
@@ -361,6 +363,7 @@ OptionGroup only(OptionGroup group, std::initializer_list<std::string_view> name
   return group;
 }
 
+// The option has to be there: only() has kept it.
 Option& find(OptionGroup& group, std::string_view name) {
   return *std::ranges::find_if(
       group.options, [&](const Option& option) { return option.names.ends_with(name); });

@@ -176,6 +176,8 @@ bool can_read_memory() {
 
 // By whoever may read the memory of their process.
 void print_goroutines(Remedies& told) {
+  // Yama's 0 allows one's own processes, 1 and 2 take the capability, 3 refuses everybody. No
+  // setting: there is no Yama.
   constexpr std::string_view kName = "goroutines, by memory";
   std::string scope = proc::setting("/proc/sys/kernel/yama/ptrace_scope");
   if (!can_read_memory())

@@ -50,7 +50,8 @@ constexpr SameOption kSameOptions[] = {
     {"--raw-trace", ""},
 };
 
-// The order of calls is what matters of perf's `-g`. None: the word is no kind of perf's.
+// The order of calls is what matters of perf's `-g`, as in "graph,0.5,callee": callees first is
+// from what ran outward. None: the word is no kind of perf's.
 std::optional<std::vector<std::string>> tree_of_call_graph(std::string_view kind) {
   static constexpr std::string_view kKinds[] = {"graph",  "flat",   "fractal",
                                                 "folded", "caller", "callee"};

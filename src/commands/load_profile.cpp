@@ -178,7 +178,9 @@ std::vector<uint64_t> begins_of(const std::vector<NamedRecording>& recordings,
   return result;
 }
 
-// Times of one host are compared with those of another.
+// Warns where the times of one host are compared with those of another whose clock may be
+// wrong. Recordings are in order of their begins (read_inputs()), so that the last host found
+// is the latest.
 void tell_clocks(const std::vector<NamedRecording>& recordings, const ReportOptions& options) {
   constexpr uint64_t kUsual = 1'000'000'000;  // of clocks that are kept, and of starts by hand
   std::vector<uint64_t> begins = begins_of(recordings, /*is_aligned=*/false);
@@ -213,11 +215,14 @@ Result<NamedProfile> join_profiles(std::vector<NamedRecording>& recordings,
     raw::Recording& recording = one.recording;
     auto index = static_cast<uint32_t>(sum.profile().recordings.size());
     uint64_t offset = begins[index];
+    // Also where the filter leaves nothing: `begins` and the owners of samples go by its
+    // number.
     sum.profile().recordings.push_back(profiled(one));
     auto filter = filter_of(wanted, recording.info, offset);
     if (!filter)
       continue;
-    // One after the other, each in what the sum of those before it leaves of the memory.
+    // One after the other, each in what the sum of those before it leaves of the memory. The
+    // budget of a recording counts what reading it has taken as well.
     uint64_t taken = memory_of(sum.profile());
     recording.memory_budget = recording.memory + wanted.memory - std::min(wanted.memory, taken);
     GroupBy group_by = wanted.group_by;
@@ -248,8 +253,8 @@ Result<NamedProfile> profile_of(std::vector<NamedRecording>& recordings, const W
     return join_profiles(recordings, wanted, files);
   auto& [name, recording, unchecked] = recordings.front();
   ProfiledRecording only = profiled(recordings.front());
-  // There is a filter: the event is one of this recording's, and keep_wanted() has left it for
-  // its time.
+  // There is a filter: the event is one of this recording's, keep_wanted() has left it for its
+  // time, and --time ends after 0 (parse_time_range()).
   Filter filter = *filter_of(wanted, recording.info, 0);
   auto named = make_profile(recording, filter, wanted.group_by, wanted.names, files);
   if (!named)
@@ -258,7 +263,8 @@ Result<NamedProfile> profile_of(std::vector<NamedRecording>& recordings, const W
   return named;
 }
 
-// The span of time, which is of clocks, becomes one that counts from the first recording.
+// The span of time, which is of clocks, becomes one that counts from the first recording. No
+// range of --time is lost by that: it excludes --since, --until and --spans.
 Filter filter_with_span(const ReportOptions& options,
                         const std::vector<NamedRecording>& recordings) {
   Filter filter = options.filter;
@@ -365,6 +371,7 @@ void select_samples(ReadProfile& one, const Wanted& wanted, const ReportOptions&
   if (wanted.event)
     keep_event(*wanted.event, profile);
   Filter filter = in_steps(one, wanted.filter, options);
+  // keep_event() has left that event alone, and given it number 0.
   filter.event = {};
   apply(filter, profile);
   std::string made_by = filter.to_string();
@@ -394,7 +401,8 @@ Result<NamedProfile> join_read(std::vector<ReadProfile>& profiles, const Wanted&
       return result;
     }
     widen_steps(profile, 0);
-    // The profile is one of the sum.
+    // A page may have had several recordings, whose numbers its samples have. It is one
+    // recording of the sum, to which add() adds the number that this one has there.
     for (SampleCount& sample : profile.samples)
       profile.change_owner(sample, [](Owner& owner) { owner.recording = 0; });
     sum.profile().recordings.push_back(
@@ -539,6 +547,7 @@ Result<LoadedProfile> load_profile(const ReportOptions& options, const Format& f
   if (!named)
     return std::move(named).error();
   auto& [profile, symbols, held] = *named;
+  // Asked twice: filters leave samples out by now, passes and the selection do below.
   if (profile.samples.empty())
     return no_samples(options, recordings, profile);
 
@@ -692,6 +701,8 @@ Result<> check_distinct(const std::vector<FoundRecording>& files) {
   std::set<std::pair<dev_t, ino_t>> seen;
   for (const auto& [file, was_listed] : files) {
     struct stat status {};
+    // A second "-" is found as well, for both have the status of zeros. A file that is not
+    // there is an error of read_one().
     if (file != "-" && stat(file.c_str(), &status) != 0)
       continue;
     if (!seen.emplace(status.st_dev, status.st_ino).second)
@@ -717,6 +728,7 @@ Result<> check_copies(const std::vector<NamedRecording>& recordings) {
 
 // "web" of one machine and "web" of another become "web#1f03" and "web#c2aa".
 void tell_hosts_apart(std::vector<NamedRecording>& recordings) {
+  // Enough for a reader, who has few hosts of one name: two that agree in them stay one host.
   constexpr size_t kShownBytes = 2;
   std::map<std::string, std::set<std::string>> machines;
   for (const NamedRecording& one : recordings)
@@ -791,8 +803,8 @@ bool was_removed(const FoundRecording& file) {
 }
 
 // Removes the recordings that are not of a wanted host or not of the wanted time.
-// find_recordings() chose by names and times of change of files alone; host and clocks inside the
-// recordings decide here.
+// find_recordings() chose by names and times of change of files alone; host and clocks inside
+// the recordings decide here.
 Result<> keep_wanted(const WantedRecordings& wanted, Inputs& inputs) {
   if (wanted == WantedRecordings())
     return Ok{};

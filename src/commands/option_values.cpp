@@ -90,6 +90,7 @@ std::vector<std::string> words_of_names(std::string_view names) {
   std::vector<std::string> words;
   for (std::string_view name : split(names, ',')) {
     name.remove_prefix(std::min(name.find_first_not_of(' '), name.size()));
+    // "label:KEY" is offered as "label:", for its key is to follow; "time[:STEP]" as "time".
     size_t end = std::min(name.find_first_of(":["), name.size());
     words.emplace_back(name.substr(0, name.substr(end).starts_with(':') ? end + 1 : end));
   }

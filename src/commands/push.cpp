@@ -184,8 +184,9 @@ std::string rejected_in(const std::string& response) {
                               : std::string();
 }
 
-// Servers that are down, or full, or do not know us yet, and addresses that lead elsewhere: that
-// can get better without another request. A server that fails at a request may do so each time.
+// Servers that are down, or full, or do not know us yet, and addresses that lead elsewhere:
+// that can get better without another request. A server that fails at a request may do so each
+// time.
 PushAttempt attempt_of(const HttpReply& reply, const PushProtocol& protocol) {
   constexpr int kOk = 200;
   constexpr int kRedirected = 300;
@@ -246,8 +247,9 @@ bool is_still_there(const std::string& path) {
 // --once a few times.
 PushAttempt send_until_done(const PushOptions& options, const std::string& path) {
   constexpr uint64_t kLongest = 300;  // seconds from one attempt to the next
+  // Errors of a server, in a row or not, after which the recording is taken to cause them.
   constexpr int kFailures = 5;
-  constexpr int kAttemptsOnce = 4;
+  constexpr int kAttemptsOnce = 4;  // with 1, 2 and 4 s between, or what the server asks for
   std::string told;
   uint64_t pause = 1;
   int failures = 0;

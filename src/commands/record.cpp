@@ -164,6 +164,7 @@ Result<int> record(const RecordOptions& options) {
   Recorder recorder(plan->sampler, **sampler, output->sink(), plan->archive,
                     plan->max_size == 0 ? UINT64_MAX : plan->max_size);
 
+  // Before files are looked at: those that lie there are the host's, and not kept.
   set_host_root(options.host_root ? *options.host_root : find_host_root());
 
   // From here on files of strangers are read: with no rights. The command was made before, and
@@ -374,7 +375,8 @@ Result<> add_process(uint32_t pid, Targets& targets) {
   auto process = open_process(pid);
   if (!process)
     return std::move(process).error();
-  // Without further rights the sampler tells which are missing.
+  // Rights that gosym's file has (setcap) must not show its user the processes of others. A
+  // gosym without them asks the kernel, and the sampler tells what is missing.
   if (has_rights_of_file() && !may_look_into(pid))
     return no_permission(fmt::format("process {}", pid));
   targets.processes.push_back(*std::move(process));
@@ -548,6 +550,8 @@ int end_command(Stop stop, const HeldCommand& command, Watch& watch,
   if (stop != Stop::kCommandGone) {
     no_failure = 128 + SIGTERM;
     command.send(SIGTERM);
+    // A person who does not wait (kAbort), or a parent that ends meanwhile, leaves the command to
+    // its SIGTERM.
     if (stop == Stop::kAbort || watch.wait_for_command() != Stop::kCommandGone)
       return kInterrupted;
   }
@@ -620,6 +624,7 @@ public:
       if (sigwaitinfo(&taken_, &info) <= 0 || info.si_signo == SIGCHLD)
         continue;
       ended_by_ = info.si_signo;
+      // SI_KERNEL: a key of the terminal, which the whole foreground group has got.
       if (info.si_code != SI_KERNEL)
         kill(child, info.si_signo);
     }

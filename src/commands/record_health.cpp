@@ -50,7 +50,8 @@ void RecordHealth::tell_end(const Recorder& recorder, uint64_t files) {
     write_metrics(recorder, files);
 }
 
-// It is no reason to end the recording, and said once.
+// A failure is no reason to end the recording. It is said once, and again if it comes back
+// after a write that worked.
 void RecordHealth::write_metrics(const Recorder& recorder, uint64_t files) {
   int error = metrics_.write(metrics_of(recorder.stats(), recorder.file_size(), files));
   if (error != 0 && !std::exchange(has_failed_, true))

@@ -195,6 +195,7 @@ Result<> add_off_cpu(const std::string& text, SamplerOptions& sampler) {
 
 // Goroutines are read and not sampled by the kernel: it has no such event.
 Result<> set_wall(const RecordOptions& options, RecordPlan& plan) {
+  // More would leave a look less than a millisecond.
   constexpr uint64_t kMaxFrequency = 1000;
   auto is_wall = [](const std::string& event) { return event == kWallEvent; };
   auto named = std::ranges::count_if(options.events, is_wall);
@@ -266,6 +267,7 @@ Result<StackMode> parse_stack_mode(std::string_view text) {
 
 // "auto", "dwarf,8192"
 Result<> set_call_graph(const std::string& text, SamplerOptions& sampler) {
+  // As much is looked at even by frame pointers (kLeafTopSize).
   constexpr uint64_t kMinSize = 1024;
   size_t comma = text.find(',');
   auto mode = parse_stack_mode(text.substr(0, comma));
@@ -287,7 +289,8 @@ Result<> set_call_graph(const std::string& text, SamplerOptions& sampler) {
 }
 
 Result<> set_scope(const RecordOptions& options, Scope& scope) {
-  // Names are looked up by open_targets(), once the plan is made.
+  // Names are looked up by open_targets(), once the plan is made. Numbers have 32 bits at the
+  // most (parse_process()).
   for (const std::string& process : options.processes)
     if (auto pid = parse_decimal(process))
       scope.pids.push_back(static_cast<uint32_t>(*pid));

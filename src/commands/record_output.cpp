@@ -67,7 +67,8 @@ Result<> RecordOutput::step(Recorder& recorder, bool is_asked) {
   if (!directory_ || (now < next_ && !is_asked))
     return Ok{};
   if (rotating_) {
-    // A machine that was too busy, or slept, skips what it has missed.
+    // A machine that was too busy, or slept, skips what it has missed. Who asks by SIGUSR2 gets
+    // a new file at once, and the others come when they would have.
     while (next_ <= now)
       next_ += rotate_ns_;
     return rotate(recorder);
@@ -87,7 +88,8 @@ Result<> RecordOutput::rotate(Recorder& recorder) {
   return rotating_->rotate();
 }
 
-// Each is looked at each time. What happens within the time that a snapshot had is in that.
+// Each is looked at each time, for has_happened() compares with the look before. A reason that
+// begins when the last snapshot is younger than last_ns_ makes no other, now or later.
 std::string RecordOutput::reason_for_snapshot(uint64_t now) {
   std::string reason;
   for (Trigger& trigger : when_)

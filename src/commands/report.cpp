@@ -406,7 +406,7 @@ Error no_samples(const ReportOptions& options, const std::vector<NamedRecording>
                        options.event.empty() ? "" : " of " + printable(options.event),
                        profile.filter.empty() ? "" : " with " + profile.filter);
   // A hint for a profile without filters. A filter that was given is the likelier reason, and
-  // replaces it.
+  // replaces it: one hint only, of the first below that applies.
   std::string hint = "what was recorded used no CPU: record it while it is busy, or longer";
   if (profile.stats.charged_ns > 0)
     hint = fmt::format(

@@ -47,6 +47,7 @@ Result<std::vector<Dimension>> parse_dimensions(const std::string& text) {
 
 Result<uint32_t> parse_depth(const std::string& text) {
   auto depth = parse_decimal(text);
+  // UINT32_MAX stands for all (pruned()), which is what no --depth gives.
   if (!depth || *depth == 0 || *depth >= UINT32_MAX)
     return errorf("'{}' is not a depth", printable(text));
   return static_cast<uint32_t>(*depth);

@@ -47,7 +47,8 @@ Result<RecorderOfDirectory> find_recorder(const std::string& directory) {
   return **recorder;
 }
 
-// The number may be another's by the time that there is a descriptor; then it has no lock.
+// The number may be another's by the time that there is a descriptor: so the holder of the lock
+// is asked for once more, and a signal goes through the descriptor alone.
 Result<> ask_recorder(const std::string& directory, const RecorderOfDirectory& recorder) {
   UniqueFd process(static_cast<int>(syscall(SYS_pidfd_open, recorder.pid, 0)));
   auto still = find_recorder(directory);

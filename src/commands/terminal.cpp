@@ -115,7 +115,7 @@ Screen standard_output(ColourMode mode) {
 
 bool show_in_pager(std::string_view text, const Screen& screen) {
   auto lines = static_cast<size_t>(std::ranges::count(text, '\n'));
-  // An empty variable, or "cat", is the wish for no pager, as in git.
+  // A height of SIZE_MAX is that of no terminal (standard_output()).
   std::string command = pager_command();
   if (screen.height == SIZE_MAX || lines < screen.height || command.empty() ||
       command == "cat" || environment("TERM") == "dumb")

@@ -114,7 +114,8 @@ private:
     uint32_t last = 0;
     for (const auto& [place, samples] : lines) {
       // A function has lines of several files where the compiler was given #line or //line
-      // directives. Nothing connects the lines of one file with those of the next.
+      // directives. Nothing connects the lines of one file with those of the next. `last` is 0
+      // before the first line, whose file may have the empty name that `file` begins with.
       if (place.first != std::exchange(file, place.first) || last == 0) {
         add({.kind = AnnotatedLine::Kind::kTitle,
              .text = printable(file),

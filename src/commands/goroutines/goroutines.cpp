@@ -212,8 +212,8 @@ Result<LooksEnd> look_repeatedly(const Looks& looks, const GoroutineFilter& filt
       // A look begins one interval after the one before has ended.
       wait_for_look(taken + 1, looks.shows_progress ? looks.count : 0, looks.interval_ns);
     auto look = look_at(open_process_source(looks.pid), filter, has_system);
-    // A process that ends is the usual end of a watch; before `least` looks there is nothing
-    // to show.
+    // A process that ends is the usual end of a watch, and opening it then fails with
+    // kNoTarget; before `least` looks there is nothing to show.
     if (!look && taken >= looks.least && look.error().exit_status() == kNoTarget)
       return LooksEnd::kProcessEnded;
     if (!look)
@@ -476,6 +476,7 @@ public:
       profile_.info.kernel_release = system.release;
       profile_.info.machine = system.machine;
     }
+    // No frequency, and a period of 1: a sample is one goroutine.
     profile_.info.events = {{std::string(kGoroutineEvent), 0, 1}};
     profile_.info.command_line = fmt::format("gosym goroutines {}", pid_);
     // The mappings that every profile begins with: nobody's code, and the kernel's.

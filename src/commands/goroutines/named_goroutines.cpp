@@ -29,6 +29,7 @@ bool is_shown(const Call& call, bool is_innermost, bool shows_callee) {
   // They call functions of the program, and are shown where they do.
   if (name == "runtime.runFinalizers" || name == "runtime.runCleanups")
     return shows_callee;
+  // Names without a package are of C or of assembly.
   if (!name.starts_with(kRuntime))
     return name.find('.') != name.npos;
   name.remove_prefix(kRuntime.size());

@@ -61,7 +61,9 @@ size_t times_at_begin(std::span<const Call> stack, size_t count) {
 
 // A stack in parts, innermost first; unless it `folds` each of a call.
 std::vector<Turns> parts_of(std::span<const Call> stack, bool folds) {
-  constexpr size_t kMostCalls = 16;  // that call each other, those inlined included
+  // Calls that call each other in turn, those inlined included: as many as reports fold
+  // (kMostFolded).
+  constexpr size_t kMostCalls = 16;
   constexpr size_t kLeastFolded = 4;
   std::vector<Turns> parts;
   // Each round takes off one call, or the turns of one cycle. A cycle is folded where it saves

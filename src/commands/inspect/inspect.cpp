@@ -619,7 +619,8 @@ uint64_t count_minidebuginfo(const elf::Image& image) {
   return unpacked_image ? count_symbols(*unpacked_image, SHT_SYMTAB) : 0;
 }
 
-// Go 1.9 is the first to write them; by the table it may be a release before.
+// Go 1.9 is the first to write them, in a table that is laid out as that of Go 1.5 to 1.8:
+// there a function that has some decides.
 bool has_inlined_calls(const go::Pclntab& table) {
   if (table.format() != go::Format::kGo1_5)
     return table.format() > go::Format::kGo1_5;
@@ -795,6 +796,7 @@ void write_section(JsonWriter& json, const elf::Section& section, uint64_t file_
   json.field("address", fmt::format("{:#x}", to_integer(section.address)));
   json.field("offset", section.offset);
   json.field("size", section.size);
+  // Shares in JSON are from 0 to 1; sections without bytes in the file have none.
   json.field("share_of_file",
              share_of_file(section.type == SHT_NOBITS ? 0 : section.size, file_size) / 100);
 }
