@@ -60,6 +60,7 @@ int main(int argc, char** argv) {
   open_standard_streams();
   buffer_output();
   gosym::install_sigbus_handler();
+  // No code handles a lack of memory: the program ends, in words that take none.
   std::set_new_handler([] {
     constexpr std::string_view kMessage = "gosym: error: out of memory\n";
     (void)!write(STDERR_FILENO, kMessage.data(), kMessage.size());

@@ -618,6 +618,8 @@ private:
     return cut_at_end(text, room - kLast.size()) + std::string(kLast);
   }
 
+  // Keys that are likely wanted next, the most likely first: fitting_hints() cuts the end.
+  // Those of pages end in its kLast.
   std::string hints() const {
     if (state_.overlay == Overlay::kTime)
       return time_hint();
@@ -676,6 +678,7 @@ private:
           lines.push_back(fmt::format("{}  {}", choice.key, choice.format));
         return draw_window("export what is shown as", lines, {}, false);
       }
+      // A prompt is in the last line (draw_last()), the time's edge in the timeline.
       default:
         return;
     }

@@ -46,6 +46,7 @@ public:
     if (held_.get() >= 0 && saved_.get() >= 0)
       dup2(held_.get(), STDERR_FILENO);
   }
+  // browse() has given the terminal back by now, or the text would be lost with its screen.
   ~HeldMessages() {
     if (held_.get() < 0 || saved_.get() < 0)
       return;

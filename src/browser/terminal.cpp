@@ -111,6 +111,7 @@ void show_cell(const Cell& cell, int x, int y) {
   mvadd_wch(y, x, &character);
 }
 
+// By the code of ncurses for a key that is a sequence. None: it means nothing here.
 std::optional<Key> of_code(wint_t code) {
   switch (code) {
     case KEY_UP:
@@ -151,6 +152,7 @@ Key of_character(wint_t code) {
       return {.kind = Key::Kind::kTab};
     case kEscape:
       return {.kind = Key::Kind::kEscape};
+    // Terminals send one or the other for Backspace.
     case kDelete:
     case '\b':
       return {.kind = Key::Kind::kBackspace};

@@ -57,6 +57,7 @@ struct AskedFiles {
 };
 
 Result<AskedFiles> asked_files(raw::Recording& recording, const DebugFileOptions& where) {
+  // The cache keeps the files that the recording or a store beside it has (`held`).
   ImageCache cache;
   auto profile = profile_with_callers(recording, {}, {}, where, cache);
   if (!profile)

@@ -136,6 +136,7 @@ browser::State initial_state(std::string_view title, const ViewOptions& view,
 }
 
 Result<std::string> export_profile(const Profile& profile, const std::string& format) {
+  // It is one of export_choices(), whose names are those of formats.
   const Format& chosen = *find_format(format);
   std::string_view extension = format;
   for (const browser::ExportChoice& choice : browser::export_choices())
@@ -228,6 +229,7 @@ private:
 }  // namespace
 
 Result<int> browse_recording(const ReportOptions& options, DebugFileOptions files) {
+  // Shared with the browser's threads, which may outlive this function.
   auto loader = std::make_shared<Loader>(options, std::move(files));
   browser::Source source;
   source.load = [loader] { return loader->load(); };

@@ -299,7 +299,7 @@ std::string single_quoted(std::string_view text) {
   return quoted + "'";
 }
 
-// The action by which _arguments completes a value.
+// The action by which _arguments completes a value. zsh has no list for kPrograms.
 std::string zsh_action(const Option& option) {
   const std::vector<std::string>& words = words_for(option);
   std::vector<std::string> quoted;
@@ -508,6 +508,8 @@ std::string fish_completion(const Program& program) {
   return text;
 }
 
+// Borrows the program, to which it is added itself (main()): the scripts are made when it runs,
+// and so have all commands.
 Command make_completion(const Program& program) {
   using WriteScript = std::string (*)(const Program&);
   auto write = std::make_shared<WriteScript>();

@@ -373,6 +373,8 @@ void explain(OptionGroup& group, std::string_view name, std::string help) {
   find(group, name).help = std::move(help);
 }
 
+// Options of report's views, some with another text. A tree excludes what is of rows alone:
+// their order, their number, and formats that have all stacks.
 OptionGroup comparison_options(DiffOptions& options) {
   OptionGroup group =
       only(view_options(options.report.view),

@@ -252,6 +252,7 @@ void print_debuginfod(Remedies& told) {
     print_no("debuginfod", kNoDebuginfod, kHowToInstallDebuginfod, told);
 }
 
+// Each is tried: on ourselves, or on processes that are there.
 void print_names(Remedies& told) {
   if (may_read_mappings())
     print_row("others' mappings", "yes");

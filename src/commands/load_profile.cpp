@@ -142,6 +142,7 @@ void join_infos(Profile& profile) {
   std::map<std::string_view, uint32_t> cpus;
   for (const ProfiledRecording& one : profile.recordings) {
     cpus[one.info.host] = std::max(cpus[one.info.host], one.info.cpu_count);
+    // Counts are those of all only if each recording has them.
     info.has_user |= one.info.has_user;
     info.has_kernel |= one.info.has_kernel;
     info.is_system_wide |= one.info.is_system_wide;
@@ -634,6 +635,7 @@ perf_data::Inputs beside(const std::string& path) {
   perf_data::Inputs files;
   if (!path.ends_with(kFileOfDirectory))
     return files;
+  // "data.0" is the first of them: each has the number of those before it.
   while (true) {
     std::string next = fmt::format("{}.{}", path, files.size());
     auto file = written_at(next) != 0 ? raw::Input::open(next) : Error("there is none");
@@ -740,6 +742,8 @@ void tell_hosts_apart(std::vector<NamedRecording>& recordings) {
       info.host += "#" + hex(info.machine_id.substr(0, kShownBytes));
 }
 
+// `wanted`: the one event that is reported; empty: any. Recordings are compared with the first
+// that has the event by its name.
 Result<> check_rates(const std::vector<NamedRecording>& recordings, const std::string& wanted) {
   std::vector<std::pair<const RecordedEvent*, const std::string*>> known;
   for (const auto& [name, recording, unchecked] : recordings)

@@ -305,7 +305,8 @@ bool is_url_of_server(std::string_view url) {
   return false;
 }
 
-// A name of letters, digits and hyphens, and no header that says what the body is.
+// A name of letters, digits, hyphens and underscores, and no header that says what the body is:
+// send_recording() and curl set these.
 bool is_header(std::string_view header) {
   size_t colon = header.find(':');
   std::string_view name = header.substr(0, colon);
@@ -370,6 +371,7 @@ Result<> send_waiting(const PushOptions& options, PushState& state, PushCounts& 
   return Ok{};
 }
 
+// Without --once this ends by an error or a signal alone: the summary is that of --once.
 Result<int> run_push(PushOptions& options) {
   if (auto checked = check_push_options(options); !checked)
     return std::move(checked).error();

@@ -231,6 +231,7 @@ Command make_record() {
       .words = &options->command,
       .foreign_words = words_for_record(),
       .run = [options] {
+        // None without --runs, and in the process of a run: that records.
         auto ended = record_runs(*options);
         return ended ? *std::move(ended) : record(*options);
       }};
@@ -550,8 +551,8 @@ int end_command(Stop stop, const HeldCommand& command, Watch& watch,
   if (stop != Stop::kCommandGone) {
     no_failure = 128 + SIGTERM;
     command.send(SIGTERM);
-    // A person who does not wait (kAbort), or a parent that ends meanwhile, leaves the command to
-    // its SIGTERM.
+    // A person who does not wait (kAbort), or a parent that ends meanwhile, leaves the command
+    // to its SIGTERM.
     if (stop == Stop::kAbort || watch.wait_for_command() != Stop::kCommandGone)
       return kInterrupted;
   }

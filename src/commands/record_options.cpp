@@ -366,6 +366,8 @@ Result<> set_directory(const RecordOptions& options, RecordPlan& plan) {
 }
 
 Result<> set_limits(const RecordOptions& options, RecordPlan& plan) {
+  // A text that is no time or no size is 0, and refused with 0 itself: in the plan that would
+  // be no limit.
   if (!options.duration.empty()) {
     plan.duration_ns = parse_duration(options.duration).value_or(0);
     if (plan.duration_ns == 0)
@@ -409,6 +411,8 @@ Result<RecordPlan> make_plan(const RecordOptions& options) {
   return plan;
 }
 
+// Targets that exclude one another are refused by check_scope(), which knows what a command
+// beside them means.
 OptionGroup target_options(RecordOptions& options) {
   return {"What to sample",
           {{.names = "-p,--pid",
@@ -572,6 +576,8 @@ Result<uint32_t> parse_runs(const std::string& text) {
   return static_cast<uint32_t>(*runs);
 }
 
+// Texts whose meaning depends on other options are stored as they are, and parsed by
+// make_plan(). Of two options that exclude each other one tells it (find_conflict()).
 OptionGroup output_options(RecordOptions& options) {
   return {
       "When to stop, and what to write",

@@ -98,7 +98,8 @@ std::string RecordOutput::reason_for_snapshot(uint64_t now) {
   return snapshot_at_ != 0 && now - snapshot_at_ < last_ns_ ? "" : reason;
 }
 
-// A flight recorder whose disk is full waits for the next reason.
+// A flight recorder whose disk is full waits for the next reason. Rings are emptied first, or
+// the last samples would be missing.
 Result<> RecordOutput::take_snapshot(Recorder& recorder, const std::string& reason) {
   if (auto ended = recorder.end_part(); !ended)
     return ended;

@@ -242,6 +242,7 @@ OptionGroup output_options(ReportOptions& options) {
   for (const Format& format : formats()) {
     if (!format.help.empty())
       all.push_back(format_option(format, options));
+    // Behind the option that it needs, as help lists them.
     if (format.name == "html")
       all.push_back({.names = "--html-source",
                      .help = "Put the source files that have samples into the page",
@@ -383,6 +384,7 @@ Result<> check_view(const ViewOptions& view) {
   return Ok{};
 }
 
+// Options that only `report` has are put behind those of the groups that others share.
 std::vector<OptionGroup> report_options(ReportOptions& options) {
   OptionGroup rest = {
       "Other options",

@@ -312,6 +312,7 @@ void RecordingWindow::forget_ended() {
 namespace {
 
 Result<> write_files(const raw::Recording& recording, raw::Writer& writer) {
+  // Images come before the pieces that name them.
   for (const RecordedImage& image : recording.images)
     if (auto done = writer.write_image(image); !done)
       return done;

@@ -268,6 +268,8 @@ Result<int> run_annotate(AnnotateOptions options) {
 
 Command make_annotate() {
   auto options = std::make_shared<AnnotateOptions>();
+  // FILE stands before FUNC, though FUNC alone has to be there: a single word is taken for
+  // FILE, and run_annotate() makes it FUNC.
   std::vector<Option> common = {
       {.names = "FILE",
        .help = "Recording, or an ELF file, which may be stripped (default: cpu.raw)",

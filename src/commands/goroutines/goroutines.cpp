@@ -379,6 +379,8 @@ OptionGroup selection_of_goroutines(GoroutinesOptions& options) {
         .likely = {"1m", "5m", "1h"}}}};
 }
 
+// Each form excludes those above it: find_conflict() needs to be told of a pair once. A number
+// of looks needs one of two options, which run_goroutines() checks.
 std::vector<OptionGroup> goroutines_options(GoroutinesOptions& options) {
   return {
       source_words(options.process, options.program),
@@ -492,6 +494,7 @@ public:
     for (const Call& call : named_.stack(goroutine, has_system))
       stack.push_back(location(call));
     SampleCount sample;
+    // Equal stacks are not made one: views join paths themselves.
     sample.stack = StackId{static_cast<uint32_t>(profile_.stack_count())};
     profile_.add_stack(stack);
     sample.owner =

@@ -125,6 +125,7 @@ bool LeakFinder::has_leaks(const std::vector<Found>& found) {
   return !found.empty() && found.front().growth == Growth::kLeaks;
 }
 
+// There is a look at least: look_for_leaks() fails without kLeastLooks of them.
 std::string LeakFinder::text(double seconds) const {
   std::string text =
       fmt::format("{} looks in {:.0f} s: {} goroutines at the first, {} at the last\n", looks(),
