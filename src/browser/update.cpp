@@ -71,6 +71,7 @@ std::optional<ptrdiff_t> lines_of(const Key& key, size_t rows) {
 
 // ---- the lists --------------------------------------------------------------------------
 
+// `row` is one that there is: a List asks for no other.
 const ViewKey& function_at(const State& state, const Answer& answer, size_t row) {
   return answer.entries->keys[answer.entries->totals[function_rows(state, answer)[row]].key];
 }
@@ -1185,9 +1186,9 @@ Effect update_page(State& state, const Key& key, const Answer& answer) {
       return press_key(state, key, answer);
     case Kind::kTab:
     case Kind::kBackTab: {
-      // Tab goes through the parts of this page before it goes to the next.
+      // Tab goes through the parts of this page, callers last, before it goes to the next.
       if (state.page == Page::kAround && key.kind == Kind::kTab &&
-          state.part != Part::kCallers) {  // through its parts
+          state.part != Part::kCallers) {
         state.part = state.part == Part::kCentre ? Part::kCallees : Part::kCallers;
         break;
       }

@@ -61,6 +61,7 @@ Result<const RecordedEvent*> choose_event(const std::vector<RecordedEvent>& even
           .with_exit_status(kNoTarget);
     return &*found;
   }
+  // Formats that can show each event for itself get all of them.
   if (names.size() == 1 || format.events != EventsWritten::kFirst)
     return nullptr;
   warn(options, "only {} is written, of {}; --event chooses another", names.front(),
@@ -296,8 +297,8 @@ uint64_t recorded_duration(const std::vector<NamedRecording>& recordings) {
   return duration;
 }
 
-// Refuses options for facts that profiles of others do not have: times, unless it is one page,
-// and addresses, if it is any.
+// Refuses options for facts that profiles of others do not have: times, unless it is one page
+// (join_read() drops the steps of several), and addresses, if it is any.
 Result<> check_read(const ReadProfile& one, size_t count, const ReportOptions& options) {
   auto is_by = [&](Dimension::Kind kind) {
     return std::ranges::find(options.view.by, kind, &Dimension::kind) != options.view.by.end();

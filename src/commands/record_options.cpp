@@ -242,7 +242,8 @@ Result<> set_rate(const RecordOptions& options, SamplerOptions& sampler) {
     return Ok{};
   if (!has_events)
     return usage_error("--count: of which events? name them with -e");
-  // The lowest period is that of clocks, whose events are nanoseconds.
+  // The lowest period is that of clocks, whose events are nanoseconds. An event with a period
+  // of its own does not take this one.
   auto counts_time = [](const EventType& event) {
     return is_clock(event) && event.period == 0;
   };

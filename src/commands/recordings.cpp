@@ -301,7 +301,8 @@ std::vector<std::string> stores_beside(const std::vector<std::string>& inputs) {
     // A directory has its store in it, a recording "*.raw" beside it.
     std::string directory = input;
     if (!is_directory(input)) {
-      // A file system that does not answer may hold whoever looks for what is beside a program.
+      // Only recordings have a store beside them. To look beside others, such as a program, may
+      // hold us for good, if its file system does not answer.
       if (!input.ends_with(".raw"))
         continue;
       size_t slash = input.rfind('/');

@@ -95,6 +95,7 @@ Result<> RotatingSink::begin_file() {
     give_up(writer.error(), ENOSPC);
     return Ok{};
   }
+  // From its header on a file can be read, and so gets its name.
   name_ = files_.publish();
   if (name_.empty())
     return system_error(fmt::format("cannot name a recording in '{}'", printable(directory_)),
@@ -171,6 +172,7 @@ void RotatingSink::tell_once(const std::string& what) {
 Result<> RotatingSink::rotate() {
   if (writer_)
     end_file(*writer_, stats_.time);
+  // By the samples of the file that has ended, which begin_file() forgets.
   forget_ended();
   return begin_file();
 }
@@ -262,6 +264,7 @@ Result<> RotatingSink::write_samples(const raw::SampleBatch& batch) {
   }
   if (auto done = put_events(events); !done)
     return done;
+  // put() succeeds without a file as well: only what it calls tells that samples are written.
   bool is_written = false;
   auto done = put([&](raw::Writer& writer) {
     auto written = writer.write_samples(batch);
