@@ -51,7 +51,7 @@ std::vector<SampleCount> picked(const Profile& profile, std::vector<SampleCount>
   return result;
 }
 
-// Samples with one stack become one sample.
+// Samples with one stack become one sample. Its owner is of no use but to tell the event.
 std::vector<SampleCount> merged(const Profile& profile, std::span<const SampleCount> samples) {
   constexpr uint32_t kNone = UINT32_MAX;
   // By number of the stack, so that no hash table is needed.
@@ -61,7 +61,7 @@ std::vector<SampleCount> merged(const Profile& profile, std::span<const SampleCo
     uint32_t& at = place[to_index(sample.stack)];
     if (at == kNone) {
       at = static_cast<uint32_t>(result.size());
-      // The owner, which is the first one's, tells the event.
+      // The first one's: all are of one event (by_event()).
       result.push_back({.stack = sample.stack, .owner = sample.owner});
     }
     result[at].count += sample.count;

@@ -185,7 +185,8 @@ private:
   // Returns true if the source will give more.
   static bool load(Shared& shared) {
     auto loaded = shared.source.load();
-    Source::Events replaced;  // freed when others need not wait for it
+    // Freed behind the lock, for it is declared before it: others need not wait for that.
+    Source::Events replaced;
     std::lock_guard lock(shared.mutex);
     if (!loaded) {
       shared.error = std::move(loaded).error();

@@ -761,6 +761,7 @@ void click_outline(State& state, size_t line, const Answer& answer) {
     state.part = line < callers    ? Part::kCallers
                  : line == callers ? Part::kCentre
                                    : Part::kCallees;
+    // Lines of the callees count from the first one below that of the function.
     line -= line > callers ? callers + 1 : 0;
   }
   Outline outline = outline_of(state, answer);

@@ -45,7 +45,8 @@ Result<> check_scope(const RecordOptions& options) {
     return Error("nothing to record: name a process (-p PID), a command, or -a")
         .with_hint("record a process: gosym record -p PID, or a command: gosym record -- CMD")
         .with_exit_status(kUsage);
-  // A command is no kind: beside one of them it is a stop watch (has_stop_watch()).
+  // A command is no kind: beside one of them it is a stop watch (has_stop_watch()). CPUs narrow
+  // any kind, and alone mean all that runs on them (set_scope()).
   if (kinds.size() < 2)
     return Ok{};
   return usage_error(fmt::format("{} exclude one another", joined(kinds, " and ")));

@@ -126,7 +126,8 @@ std::string RecordOutput::finish(const Recorder::Summary& summary) {
   if (flight_)
     return fmt::format("{} made of it in {}", count_text(flight_->file_count(), "file"),
                        printable(options_->output));
-  // A recording without samples would take the place of the one before.
+  // A recording without samples would take the place of the one before. create() has started
+  // the remover, as this is no directory.
   raw::Withdrawn withdrawn = summary.samples == 0 ? remover_->remove() : raw::Withdrawn::kNot;
   std::string name = options_->output == "-" ? "standard output" : printable(options_->output);
   if (withdrawn == raw::Withdrawn::kNot)

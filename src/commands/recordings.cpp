@@ -89,7 +89,8 @@ std::optional<uint64_t> seconds_of(std::tm time, bool is_utc) {
 
 // With or without a time of the day.
 std::optional<uint64_t> parse_date(std::string_view text, bool is_utc) {
-  // Dashes stand between all parts or between none: "2026-11-22T14:02" and "20261122T1402".
+  // Dashes stand between all parts or between none, and colons likewise: "2026-11-22T14:02" and
+  // "20261122T1402".
   bool has_dashes = text.size() > 4 && text[4] == '-';
   DigitReader reader(text);
   std::tm time{};

@@ -15,7 +15,8 @@
 namespace gosym {
 
 // The last part of a recording, in memory: the samples of so much time, what happened in it,
-// and what was so when it began. What happened before and is over costs nothing.
+// and what was so when it began. What happened before and is over costs nothing, but for
+// images, the files that are kept of them, and cgroups: these stay.
 //
 // The window begins later if that would take too much memory. The recorder writes while others
 // read.
