@@ -714,7 +714,8 @@ Result<> check_distinct(const std::vector<FoundRecording>& files) {
   return Ok{};
 }
 
-// A copy has both clocks of the instant at which its original was begun.
+// A copy has both clocks of the instant at which its original was begun. No two recordings of a
+// host begin in one nanosecond of both.
 Result<> check_copies(const std::vector<NamedRecording>& recordings) {
   std::map<std::tuple<uint64_t, uint64_t, std::string_view>, const std::string*> seen;
   for (const auto& [name, recording, unchecked] : recordings) {

@@ -41,7 +41,8 @@ std::string config_of(const HttpRequest& request) {
     config += fmt::format("header = {}\n", quoted_for_curl(header));
   if (!request.ca_file.empty())
     config += fmt::format("cacert = {}\n", quoted_for_curl(request.ca_file));
-  // Without "Expect:" curl waits a second for servers that do not know it.
+  // An empty "Expect:" takes curl's own away, after which it waits a second for servers that do
+  // not know it. A retry-after that did not come is an empty word (reply_in()).
   config +=
       "header = \"Expect:\"\n"
       "data-binary = \"@-\"\n"

@@ -460,8 +460,8 @@ std::string changes_of(const GoroutineCounts* before, const GoroutineCounts& now
   std::vector<Row> rows;
   int64_t total = 0;
   int64_t total_change = 0;
-  // Without a look before, every place is a row and there is no change; with one, only what
-  // changed.
+  // Without a look before, every place is a row, whose count stands for its change: rows are
+  // sorted by it. With one, only what changed is a row.
   auto add = [&](const std::array<std::string, 3>& place, uint64_t count, uint64_t old) {
     int64_t change = static_cast<int64_t>(count) - static_cast<int64_t>(old);
     total += static_cast<int64_t>(count);
