@@ -28,10 +28,8 @@ public:
   // The rows themselves. Those to be changed are no other one's.
   const std::vector<T>& rows() const { return rows_ ? *rows_ : kNone; }
   std::vector<T>& own() {
-    if (!rows_)
-      rows_ = std::make_shared<std::vector<T>>();
-    else if (rows_.use_count() > 1)
-      rows_ = std::make_shared<std::vector<T>>(*rows_);
+    if (!rows_ || rows_.use_count() > 1) [[unlikely]]
+      unshare();
     // The last of those that shared them may have read them in another thread.
     std::atomic_thread_fence(std::memory_order_acquire);
     return *rows_;
@@ -70,6 +68,12 @@ public:
   bool operator==(const SharedVector& other) const { return rows() == other.rows(); }
 
 private:
+  // Apart from own(), which is called for each row, so that compilers put that in its callers.
+  [[gnu::noinline]] void unshare() {
+    rows_ =
+        rows_ ? std::make_shared<std::vector<T>>(*rows_) : std::make_shared<std::vector<T>>();
+  }
+
   inline static const std::vector<T> kNone;
 
   std::shared_ptr<std::vector<T>> rows_;  // null: none

@@ -269,7 +269,7 @@ Result<StackMode> parse_stack_mode(std::string_view text) {
 
 // "auto", "dwarf,8192"
 Result<> set_call_graph(const std::string& text, SamplerOptions& sampler) {
-  // As much is looked at even by frame pointers (kLeafTopSize).
+  // Frame pointers alone look at as much (kLeafTopSize).
   constexpr uint64_t kMinSize = 1024;
   size_t comma = text.find(',');
   auto mode = parse_stack_mode(text.substr(0, comma));

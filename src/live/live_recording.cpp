@@ -48,8 +48,8 @@ Result<Stop> LiveRecording::record_until_stopped(Watch& watch) {
       return std::move(collected).error();
     if (stop)
       return *stop;
-    // What was collected goes into the window when catch_up() asks for it, or when there is
-    // enough of it (Recorder).
+    // Collected samples go into the window when catch_up() asks for them, or when there are
+    // enough (Recorder::collect()).
     std::lock_guard lock(mutex_);
     if (!is_behind_)
       continue;
