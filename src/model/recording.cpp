@@ -19,18 +19,20 @@ constexpr size_t kMaxSegments = 65536 / sizeof(Elf64_Phdr);
 }  // namespace
 
 uint64_t threshold_of(const RecordedEvent& event, const RecordedSample& sample) {
+  // GOSYM_MAX_DOUBLINGS of bpf/sample.h: no recorder doubles more often. The file may say any
+  // number; a product beyond 64 bits becomes about the largest.
   constexpr uint32_t kMaxDoublings = 30;
-  // The file may say any number; a product beyond 64 bits becomes about the largest.
   uint32_t doublings = std::min(sample.doublings, kMaxDoublings);
   return std::min(event.period, UINT64_MAX >> doublings) << doublings;
 }
 
+// A wait below its threshold weighs as much as that (weight_of() of bpf/waits.bpf.c). With the
+// threshold that was asked for, the weight still passes for its length.
 bool is_interval(const RecordedEvent& event, const RecordedSample& sample) {
   return has_intervals(event) &&
          (sample.doublings == 0 || sample.weight > threshold_of(event, sample));
 }
 
-// In the largest unit of which it is a whole number.
 std::string time_text(uint64_t nanoseconds) {
   if (nanoseconds % 1'000'000'000 == 0)
     return fmt::format("{} s", nanoseconds / 1'000'000'000);
@@ -43,6 +45,8 @@ std::string time_text(uint64_t nanoseconds) {
 std::string event_text(const RecordedEvent& event) {
   if (event.frequency != 0)
     return fmt::format("{} at {} Hz", event.name, event.frequency);
+  // Amounts of an event with a unit are in that unit already, whatever its period is; only
+  // waits are told with theirs, the threshold that they were chosen by.
   if (event.period <= 1 || (!event.unit.empty() && !has_intervals(event)))
     return event.name;
   if (has_intervals(event))
@@ -113,8 +117,12 @@ std::optional<int64_t> unsampled_ns(const RecordingInfo& info, const RecordingSt
   for (const CpuCounts& counts : stats.cpus)
     if (counts.event == static_cast<uint32_t>(clock - info.events.begin())) {
       samples += static_cast<double>(counts.samples + counts.lost_samples);
+      // A sample of BPF has the weight of the ticks that were skipped before it; samples of
+      // perf_event stand for no others, so that their skipped ticks are unsampled time.
       ticks += info.sampler == "perf" ? 0 : static_cast<double>(counts.skipped);
     }
+  // Without a period and a frequency, as a file may say, the tick is infinite: then the
+  // comparison at the end is false, and nothing is told.
   double tick = clock->period != 0 ? static_cast<double>(clock->period)
                                    : 1e9 / static_cast<double>(clock->frequency);
   double charged = static_cast<double>(stats.charged_ns);

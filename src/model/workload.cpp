@@ -69,7 +69,8 @@ std::string pod_in(std::string_view part) {
 
 Workload workload_of(std::string_view cgroup) {
   Workload found{.unit = {}, .container = container_id(cgroup), .pod = {}};
-  // Outer parts first: each inner unit replaces the one around it.
+  // Outer parts first: each inner unit replaces the one around it. The scope of a container is
+  // no unit: a service around it, as the user's that podman runs in, stays the unit.
   while (!cgroup.empty()) {
     size_t slash = cgroup.find('/');
     std::string_view part = cgroup.substr(0, slash);
