@@ -112,6 +112,7 @@ void AccumulatedProfile::add(const Profile& part, uint32_t first_recording) {
     sample.owner = *owner;
     add_sample(sample, is_short);
   }
+  // Damage, recordings and the memory limit are left to the caller, who knows all parts.
   profile_.idle_ns += part.idle_ns;
   for (RaisedThreshold raised : part.raised_thresholds) {
     raised.recording += first_recording;

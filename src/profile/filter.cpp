@@ -137,6 +137,7 @@ void drop_unused_stacks(Profile& profile) {
   for (const SampleCount& sample : profile.samples)
     // Stacks that no sample has are never interned; their number is not asked for.
     new_stacks[to_index(sample.stack)] = stacks.intern(profile.stack(sample.stack));
+  // It also adds up samples that have become equal, which widen_steps() relies on.
   replace_stacks(profile, std::move(stacks), new_stacks);
 }
 
@@ -178,6 +179,7 @@ void narrow_time(const TimeRange& time, Profile& profile) {
   if (time == TimeRange())
     return;
   uint64_t from = profile.time_begin();
+  // A file may say a duration that leads beyond 64 bits.
   uint64_t to = std::max(from, from + profile.duration_ns);
   uint64_t begin = std::clamp(time.begin, from, to);
   profile.start_realtime_ns += begin - from;
@@ -194,7 +196,7 @@ void forget_dropped(Profile& profile) {
 void widen_steps(Profile& profile, uint64_t step) {
   if (profile.time_step == 0)
     return;
-  // A step of 0 puts all time together.
+  // A step of 0 puts all time together: then the profile has no steps any more.
   // Steps become multiples of what they were: finer ones than the profile's cannot be made.
   uint64_t factor = step == 0 ? 0 : std::max<uint64_t>(1, step / profile.time_step);
   for (SampleCount& sample : profile.samples)

@@ -32,7 +32,8 @@ LocationTable::LocationTable(std::vector<RecordedImage> images, std::vector<Even
     : kernel_history_(events), processes_(std::move(events)) {
   for (RecordedImage& image : images)
     recorded_.insert_or_assign(image.id, std::move(image));
-  size_t pieces = 2'000'000;  // a map of 63 MiB has some million
+  // The memory of all ToldCode together is bounded: a map of 63 MiB has some million pieces.
+  size_t pieces = 2'000'000;
   told_code_.reserve(perf_maps.size());
   for (const RecordedPerfMap& map : perf_maps)
     told_code_.emplace_back(map, pieces);
@@ -184,6 +185,7 @@ uint32_t LocationTable::image_of(Profile& profile, const MapEvent& event) {
   auto recorded = recorded_.find(event.image);
   bool is_recorded = event.image != ImageId{} && recorded != recorded_.end();
   // Mappings without an image in the recording are told apart by their paths, such as [anon].
+  // The number is `next` only where the entry is new.
   uint32_t& index = is_recorded
                         ? images_.try_emplace(event.image, next).first.value()
                         : unrecorded_images_.try_emplace(event.path, next).first.value();

@@ -52,6 +52,7 @@ bool is_in_module(std::string_view package, std::string_view module) {
   return rest.empty() || rest.front() == '/' || rest == "_test" || rest == ".test";
 }
 
+// A file of a module that was downloaded: ".../mod/golang.org/x/net@v0.1.0/http2/frame.go".
 bool has_version(std::string_view file) {
   return file.find("@v") != file.npos;
 }
@@ -118,6 +119,7 @@ bool is_own(const Profile& profile, const Location& location, const Frame& frame
     return is_own_script(profile.strings[function.name]);
   if (file.empty())
     return is_own_without_source(image);
+  // A library of the system may tell relative paths of sources, which no folder gives away.
   bool is_library =
       !image.own.is_executable && begins_with_any(image.file.path, kLibraryFolders);
   return !is_library && !begins_with_any(file, kForeignRoots) && !has_any(file, kForeignParts);

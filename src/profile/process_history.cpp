@@ -7,9 +7,8 @@ namespace gosym {
 namespace {
 
 // The number of ancestors that are asked for a mapping. Forks that lead to code without an exec
-// between
-// them are few: a shell's subshells, a server's workers. The limit is against recordings made
-// to be slow.
+// between them are few: a shell's subshells, a server's workers. The limit is against
+// recordings made to be slow; beyond it code counts as not mapped.
 constexpr int kMaxForkDepth = 64;
 
 // The number of elements, which are in order of time, that are not after `time`.
@@ -37,7 +36,8 @@ ProcessHistory::ProcessHistory(std::vector<Event> events) : events_(std::move(ev
 }
 
 void ProcessHistory::apply(const MapEvent& event) {
-  // A process that was there before the recording began.
+  // A process that was there before the recording began. Time 0 is before all samples, so that
+  // address_space() finds it for each of them.
   if (!programs_of_.contains(event.pid))
     begin_program(event.pid, 0, {});
   programs_[programs_of_[event.pid].back()].maps.push_back(&event);

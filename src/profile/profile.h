@@ -406,7 +406,7 @@ struct Profile {
   std::optional<std::string> own_code;  // by what it is told, if only that is shown
   // By event, the amount of all samples before some stacks were selected; empty: none were.
   std::vector<uint64_t> recorded_amounts;
-  uint64_t idle_ns = 0;                // of waits that were left out (idle_threads.h)
+  uint64_t idle_ns = 0;                // of waits that were left out (rewrite_stacks.h)
   uint64_t memory_limit = UINT64_MAX;  // bytes that what is made of its stacks may take
 
   StringPool strings;

@@ -167,6 +167,8 @@ void Replay::Tables::add(const RecordedSample& sample, const Numbers& numbers) {
   // Most samples are of a stack that was seen before: then only its number is looked up, and no
   // address is.
   auto number = contexts_.try_emplace(context, static_cast<uint32_t>(contexts_.size()));
+  // An offset of the frame is kNoFrame or at most kMaxFrameDistance, as is_frame_offset() of
+  // raw/ has it: 32 bits tell all of them apart.
   SeenStack seen = {number.first->second,
                     numbers.kernel_stack,
                     numbers.user_stack,
@@ -228,7 +230,7 @@ void Replay::Tables::note_threshold(uint32_t pid, StringId process, uint64_t thr
 // once. A file can say that there are any number of steps: what lies before the last ones is of
 // the first of these.
 void Replay::Tables::add_interval(SampleCount sample, uint64_t end) {
-  constexpr int kMaxSteps = 2000;
+  constexpr int kMaxSteps = 2000;  // samples that one wait may become
   uint64_t left = sample.weight;
   // From the end of the interval to its begin. The step that it ends in has the count, the
   // others have weight alone.
@@ -263,6 +265,8 @@ StackId Replay::Tables::add_stack(const StackContext& context, const Numbers& nu
   // Under a kernel stack, the innermost user frame is where the kernel was entered.
   is_return = false;
   auto end = static_cast<StackEnd>(context.end);
+  // An older recording knows one switch at the most, and no place of its words; at 0 there is
+  // none.
   std::vector<StackSwitch> unknown = {{.start = context.goroutine_start}};
   std::span<const StackSwitch> switches = sample.switches.empty() ? unknown : sample.switches;
   size_t first_switch = dumps_.switches.size();
@@ -281,7 +285,8 @@ StackId Replay::Tables::add_stack(const StackContext& context, const Numbers& nu
       end = StackEnd::kBadFrame;
       break;
     }
-    // A switch before the first frame divides nothing.
+    // A switch before the first frame divides nothing. Starts rise (are_sound() of raw/), so
+    // that only the front one has to be asked.
     if (!switches.empty() && i == switches.front().start) {
       if (i > 0) {
         dumps_.switches.push_back(switches.front());
@@ -355,7 +360,7 @@ bool Replay::Tables::find_callers(uint64_t least, const FindCallers& find) {
   dumps_.clear();
   tops_.clear();
   // The callers are found, and the stacks handed on: only their numbers are kept, and seen_
-  // still refers to these.
+  // still refers to these. A begin of 0 makes each an empty stack.
   profile_.stack_locations.clear();
   std::ranges::fill(profile_.stack_begin, 0);
   return true;

@@ -123,7 +123,8 @@ void leave_out_idle_threads(Profile& profile) {
   profile.idle_ns += idle_ns;
   if (dropped == 0)
     return;
-  // Timelines were counted with them.
+  // Timelines were counted with them. They are made anew only if no other event has one: of the
+  // steps of samples they are coarser, and without steps there are none.
   drop_unused_stacks(profile);
   if (std::ranges::all_of(profile.info.events, has_intervals))
     fill_timelines(profile);
@@ -304,7 +305,8 @@ bool is_inside_go_runtime(const Profile& profile, LocationId id) {
          name[kRuntime.size()] >= 'a' && name[kRuntime.size()] <= 'z';
 }
 
-// The number of innermost frames by which a goroutine waits; 0 if it does not.
+// The number of innermost frames by which a goroutine waits; 0 if it does not. gopark parks the
+// goroutine alone, notetsleepg blocks its thread with it, as for os/signal.
 size_t count_parking(const Profile& profile, std::span<const LocationId> stack) {
   constexpr std::array<std::string_view, 2> kParking = {"runtime.gopark",
                                                         "runtime.notetsleepg"};
@@ -353,7 +355,8 @@ public:
   }
 
 private:
-  // The innermost of inlined calls has the go statement.
+  // The innermost of inlined calls has the go statement. name_creators() drops
+  // those without a name before.
   void add(Location location) {
     if (location.frame_count > 0) {
       Frame frame = profile_.frames[location.first_frame];
@@ -386,7 +389,9 @@ bool is_go_name(std::string_view name) {
   return name.find('.') != std::string_view::npos && name.find("::") == std::string_view::npos;
 }
 
-// Nothing in Go calls runtime.goexit; C code may, whose callback a goroutine ran.
+// Nothing in Go calls runtime.goexit; C code may, whose callback a goroutine ran. So a caller
+// of it that is Go code of the same file is a creator, as older recordings have it without the
+// mark is_creator.
 bool ends_with_creator(const Profile& profile, std::span<const LocationId> stack) {
   if (stack.size() < 2)
     return false;
@@ -473,6 +478,8 @@ StackRole role_of(const Profile& profile, std::span<const LocationId> stack) {
   return role;
 }
 
+// In no mapping, as no code is meant. Its source is one of Go's, so that views take it for a
+// function of Go's runtime.
 LocationId add_cost_location(Profile& profile) {
   StringId name = profile.strings.intern(kCollectorCost);
   Function function = {.name = name,
