@@ -93,7 +93,8 @@ private:
       return last;
     }
     // The tree is full: paths go on only along nodes that exist, and the rest of a path is one
-    // gap below the last of them.
+    // gap below the last of them. Each node has one such gap at the most. The root is exempt
+    // from the first test: its key is none, and means nothing.
     if (next >= max_nodes_) {
       if (parent != 0 && nodes_[parent].key == gap_)
         return parent;
@@ -164,7 +165,7 @@ private:
       if (i != 0)
         next_child[node.parent] += node.size;
       next_child[i] = place[i] + 1;
-      // A recursion of few stacks says little of all.
+      // A recursion of few stacks says little of all: a twentieth, as CallNode::times has it.
       bool is_recursion = node.repeated * 20 >= node.total;
       result[place[i]] = {node.key,  node.depth, node.size,
                           node.self, node.total, is_recursion ? node.times : 1};

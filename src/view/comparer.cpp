@@ -12,7 +12,8 @@ namespace {
 
 constexpr double kLeastSamples = 10;   // a row with fewer in both profiles is not compared
 constexpr double kUneven = 2;          // standard errors of samples drawn at random
-constexpr double kPowerLimit = 0.842;  // quantile of the normal distribution: 80 % lie below
+// Quantile of the normal distribution: 80 % lie below, which is "four times of five".
+constexpr double kPowerLimit = 0.842;
 
 // A count has no error.
 DifferenceRow with_exact_verdict(DifferenceRow row) {
@@ -120,7 +121,8 @@ void Comparer::judge(DifferenceRow& row, double corrected, double part) const {
                       : Verdict::kTooFew;
 }
 
-// The variance of samples drawn at random, by what both sides have together.
+// The variance of samples drawn at random, by what both sides have together: binomial for a
+// share, Poisson for rates of time and runs.
 double Comparer::least_variance(double pooled, const Counts& counts, double base) const {
   double rest = options_.per == Per::kShare ? 1 - pooled : 1;
   double sample = counts.amount_of_sample();
@@ -146,6 +148,7 @@ DifferenceRow Comparer::compare(std::span<const double> before, std::span<const 
   row.after.variance = std::max(row.after.variance, least_after);
   row.random_error = std::sqrt(least_before + least_after);
   row.change = change_of(row.before, row.after);
+  // Neither profile is without samples: diff refuses such a one.
   row.samples =
       amount_before / before_.amount_of_sample() + amount_after / after_.amount_of_sample();
   bool has_variances = row.before.freedom > 0 && row.after.freedom > 0;

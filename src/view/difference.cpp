@@ -153,6 +153,7 @@ void count_inlined(const FrameKeys& keys, double period, Counts& counts) {
       continue;
     KeyId key = keys.of(stack.front()).front();
     double amount = static_cast<double>(counts.profile.amount(sample)) * period;
+    // Blocks do not matter here: only the whole is asked whether it was inlined.
     Counted& row = counts.row(counts.names[to_index(key)], keys[key]);
     row.own += amount;
     if (counts.profile.locations[to_index(stack.front())].frame_count > 1)
@@ -443,7 +444,9 @@ Blocks blocks_of(const ComparedProfile& compared, Per per) {
   const Profile& profile = compared.profile;
   Blocks blocks;
   size_t runs = std::max<size_t>(1, profile.recordings.size());
-  // Samples without times cannot be cut by time, and rates of a run need whole runs.
+  // Samples without times cannot be cut by time, and rates of a run need whole runs. Steps are
+  // those of the profile: whoever loads it has made them as long as block_step() says, or there
+  // would be any number of blocks.
   blocks.are_runs = per == Per::kRun || runs >= kManyRuns || profile.time_step == 0;
   std::vector<size_t> first;  // block of each recording
   std::vector<uint64_t> first_step;
@@ -688,6 +691,7 @@ size_t judge_tree(std::vector<DifferenceRow>& rows, const Paths& paths,
   std::vector<DifferenceRow*> judged;
   std::vector<size_t> judge_of;  // whose verdict each row has
   for (size_t i = 0; i < rows.size(); i++) {
+    // Row i is of node i + 1. A call from the root has no caller, and is judged by itself.
     uint32_t parent = paths.parent(static_cast<uint32_t>(i + 1));
     size_t caller = parent == 0 ? i : judge_of[parent - 1];
     rows[i].is_as_caller = caller != i && has_nearly_all(rows[i].before, rows[caller].before) &&
@@ -770,6 +774,7 @@ Difference changed_branches(Difference difference) {
 
 Difference with_joined_chains(Difference difference) {
   CallTree& tree = *difference.tree;
+  // Row i is of node i + 1, as the root has none: rows[node] is that of the node's only child.
   auto goes_on = [&](uint32_t, uint32_t node) { return difference.rows[node].is_as_caller; };
   std::vector<CallNode> nodes = {tree.nodes[0]};
   std::vector<DifferenceRow> rows;

@@ -51,7 +51,7 @@ struct Dimension {
 
 // "process", "label:handler", "time:100ms". The error lists what there is.
 Result<Dimension> parse_dimension(std::string_view text);
-// The text that parse_dimension() parses to this dimension.
+// The text that parse_dimension() parses to this dimension, without its step of time.
 std::string to_string(const Dimension& dimension);
 // All names that parse_dimension() takes, with commas between, for help.
 std::string dimension_names();

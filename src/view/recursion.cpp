@@ -99,7 +99,8 @@ private:
 
 }  // namespace
 
-// A function that calls itself is one step before the cycles that it is part of are looked for.
+// A function that calls itself is one step before the cycles that it is part of are looked for:
+// shorter cycles are folded first, or "a b b a b" would have none.
 void RecursionFolder::fold(std::vector<CallStep>& path) {
   if (!has_repeated(path))
     return;

@@ -81,6 +81,7 @@ size_t directories_end(std::string_view name) {
 }  // namespace
 
 std::string name_across_builds(std::string_view name) {
+  // The address in the name of code without one is another in each build.
   if (size_t place = name.find("!fun_"); place != name.npos)
     return std::string(name.substr(0, place)) + "!fun_*";
   if (size_t colons = name.rfind("::");

@@ -161,7 +161,8 @@ private:
     return next;
   }
 
-  // The location with those of its frames that are shown.
+  // The location with those of its frames that are shown. Called of each location once, before
+  // any stack is asked for, so that what it appends is not looked for again.
   LocationId filtered(LocationId id) {
     Location location = profile_.locations[to_index(id)];
     std::span<const KeyId> keys = keys_.of(id);
@@ -222,6 +223,7 @@ std::string FunctionChoice::option_text() const {
   return chosen_.place.empty() ? option : fmt::format("{} ({})", option, chosen_.place);
 }
 
+// Options tell a chosen key by its text alone: the lists that may have such are compared, too.
 bool Selection::operator==(const Selection& other) const {
   return to_string() == other.to_string() && focus == other.focus && ignore == other.ignore &&
          hide == other.hide;

@@ -94,6 +94,7 @@ double student_limit(double chance, double freedom) {
   // double.
   double low = 0;
   double high = 1;
+  // With little freedom and a tiny chance the limit is beyond all figures: doubling ends there.
   constexpr double kFar = 1e12;
   while (high < kFar && student_chance(high, freedom) > chance)
     high *= 2;
@@ -109,6 +110,8 @@ std::vector<double> holm_corrected(std::span<const double> chances,
                                    std::span<const double> weights) {
   std::vector<size_t> order(chances.size());
   std::iota(order.begin(), order.end(), 0);
+  // Weighted Holm goes by the chance of a unit of weight. Each chance is multiplied by the
+  // weight that is left, its own included, for each unit of its own.
   std::ranges::stable_sort(order, {}, [&](size_t i) { return chances[i] / weights[i]; });
   std::vector<double> corrected(chances.size());
   double left = std::accumulate(weights.begin(), weights.end(), 0.0);

@@ -222,6 +222,7 @@ private:
         }))
       return known.value();
     // Dimensions agree on the number of keys of a location, but for gaps.
+    // Each frame is a path of its own, one node a dimension.
     for (size_t depth = 0; depth < dimensions_.front().of(location).size(); depth++) {
       uint32_t node = NestedTotal::kNoParent;
       for (const FrameKeys& keys : dimensions_)
@@ -231,6 +232,7 @@ private:
     return known.value();
   }
 
+  // Charges each dimension as Totals::add_self() does, so that both tables agree.
   uint32_t node_that_ran(std::span<const LocationId> stack) {
     uint32_t node = NestedTotal::kNoParent;
     for (const FrameKeys& keys : dimensions_) {
