@@ -37,7 +37,8 @@ RateUnit unit_of(const Difference& difference) {
     return {1, is_run ? "" : "/s"};
   if (!is_run)
     return {1e6, "ms/s"};
-  // Seconds or milliseconds for the whole table, so that its columns compare.
+  // Seconds or milliseconds for the whole table, so that its columns compare. Rates are in
+  // nanoseconds: 1e9 of them are a second.
   double most = 0;
   for (const DifferenceRow& row : difference.rows)
     most = std::max({most, row.before.value, row.after.value});

@@ -127,7 +127,8 @@ private:
   }
 
   int32_t frame_row(const FrameOfThread& frame) {
-    // A frame that is new has the number of rows as its own.
+    // The function tells the image and the category, so that the row needs no more than these
+    // three. A frame that is new has the number of rows as its own.
     uint32_t row = frames_.number(std::array{frame.function, frame.line, frame.depth});
     if (row == frame_functions_.size()) {
       frame_functions_.push_back(function_row(frame));
@@ -375,7 +376,7 @@ private:
     json_.end_array();
   }
 
-  // All images, so that their numbers are those of the profile.
+  // All images, so that their numbers are those of the profile: resource_row() refers by them.
   void write_libraries() {
     json_.key("libs");
     json_.begin_array();

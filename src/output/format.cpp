@@ -18,8 +18,7 @@ namespace gosym {
 
 namespace {
 
-// In the order in which help lists them, with the columns of Format: name, events, is_binary,
-// has_views, is_for_people, is_for_tools, is_whole, is_request, next_command, write.
+// In the order in which help lists them.
 constexpr Format kFormats[] = {
     {.name = "text",
      .events = EventsWritten::kEach,
@@ -143,6 +142,8 @@ Readers readers_of(std::string_view format, const Profile& profile) {
 
 void write_events(const Profile& profile, const Format& format, const ViewOptions& view,
                   const Write& write) {
+  // The profile of a format with kFirst has one event here: choose_event() of the command has
+  // left the others out, and warned of it.
   size_t count = profile.info.events.size();
   if (count == 1 || format.events == EventsWritten::kTogether)
     return format.write(profile, view, write);

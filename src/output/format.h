@@ -18,9 +18,9 @@ enum class EventsWritten : uint8_t { kTogether, kEach, kFirst };
 struct Format {
   std::string_view name;
   EventsWritten events;  // `write` takes several with kTogether only
-  bool is_binary = false;
+  bool is_binary = false;      // report refuses to write it to a terminal
   bool has_views = false;      // writes what ViewOptions::view and `by` ask for
-  bool is_for_people = false;  // without waits that tell them nothing (idle_threads.h)
+  bool is_for_people = false;  // without waits that tell them nothing (rewrite_stacks.h)
   bool is_for_tools = false;   // that know functions by the names that the linker gave them
   bool is_whole = false;       // whose the samples are, when they came, all names: read back
   bool is_request = false;     // to a server, as gosym push sends it

@@ -371,7 +371,7 @@ std::vector<double> load_of(const Profile& profile, uint64_t part) {
   if (count < 2)
     return {};
   // One part more than is shown, for the time that is left at the end: it is added to the last
-  // part, which is so much longer.
+  // part, which is so much longer. A report is of one event, whose timeline is the first.
   std::vector<double> cpus = profile.timelines[0].parts(count + 1, (count + 1) * part);
   cpus[count - 1] += cpus[count];
   cpus.pop_back();
@@ -384,7 +384,7 @@ std::vector<double> load_of(const Profile& profile, uint64_t part) {
 
 // "▁▃▇█▂  each 250 ms, 0.20 to 1.90 CPUs"; empty where time tells nothing.
 std::string load_text(const Profile& profile, const Screen& screen) {
-  constexpr size_t kTextWidth = 50;
+  constexpr size_t kTextWidth = 50;  // the title, and "each 250 ms, 0.20 to 1.90 CPUs"
   // The bars get what the text beside them leaves of the line.
   size_t room =
       screen.has_width() ? screen.width - std::min(screen.width, kTextWidth - 1) : kMaxParts;

@@ -88,6 +88,7 @@ bool OutputFile::flush() {
 
 Result<> OutputFile::finish() {
   flush();
+  // A pipe is written in place: there is no temporary file that would be left.
   if (cause_ == EPIPE)
     return Ok{};
   // NFS and quotas may report only here that the data could not be stored.
@@ -135,6 +136,7 @@ bool GzipStream::write(std::string_view data) {
   return is_read;
 }
 
+// The trailer of gzip has the sum and size of all: without it a reader takes the file for cut.
 void GzipStream::finish() {
   deflate_all({}, Z_FINISH);
 }

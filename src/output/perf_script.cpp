@@ -47,6 +47,8 @@ private:
   // Equal samples are written one by one, and what they stand for is shared out to them.
   bool write_sample(const SampleCount& sample) {
     uint64_t value = value_of(profile_, sample);
+    // A wait that lies in several steps counts in one of them: the others, of count 0, are
+    // written once as well, for their part of its time.
     for (uint64_t left = std::max<uint64_t>(sample.count, 1); left > 0; left--) {
       // Each sample gets an equal share of what is left, so that the shares add up to the
       // value, whatever the rounding.

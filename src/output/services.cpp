@@ -77,7 +77,8 @@ std::map<Service, std::vector<size_t>> samples_by_service(const Profile& profile
 }
 
 std::string label_for_store(std::string_view key) {
-  // The beginnings of attributes of resources and samples, and of labels of series.
+  // The beginnings of attributes of resources and samples, and of labels of series. A key that
+  // goes on otherwise, such as "hostname", is renamed as well: better than one that passes.
   constexpr std::string_view kOwners[] = {"service", "host", "process", "thread",  "container",
                                           "pod",     "k8s",  "os",      "profile", "telemetry",
                                           "pprof",   "span", "trace",   "pid",     "tid",

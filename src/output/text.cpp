@@ -43,7 +43,7 @@ struct Line {
   KeyId key = {};    // of rows that others are within
   KeyId frame = {};  // of rows of functions
   std::string waited_in = {};
-  uint32_t node = 0;  // likewise, of nested totals
+  uint32_t node = 0;  // number of the nested total that it shows
 };
 
 // The line where it is hottest; without lines, the image, of which readers need no directories;
@@ -537,7 +537,7 @@ CallTree shown_tree(const CallTree& tree, const ViewOptions& options, const Amou
   return shown.nodes.size() > most ? largest(shown, most) : shown;
 }
 
-// "2 functions have the name main.main; --callers 'main.main (link)' shows one"
+// "2 functions are called main.main; --callers 'main.main (link)' shows one of them"
 std::string namesakes_text(std::span<const ChosenKey> meant, const ViewOptions& options) {
   std::map<std::string_view, std::vector<const ChosenKey*>> by_name;
   for (const ChosenKey& one : meant)
@@ -551,7 +551,7 @@ std::string namesakes_text(std::span<const ChosenKey> meant, const ViewOptions& 
   return {};
 }
 
-// "callers of main.fib: 92.10 % total, 12.00 % self"
+// "callers of main.fib: 92.10 % of the total, 9.05 s", and namesakes_text()
 std::string around_headline(const Profile& profile, const CallTree& tree,
                             const ViewOptions& options, const Amounts& amounts) {
   FrameKeys keys = tree_keys(profile, options);
@@ -582,6 +582,7 @@ std::string left_out_text(const CallTree& whole, const CallTree& shown,
   if (left_out == 0)
     return {};
   // The tree has the root besides the calls, so it is larger than the limit if that has cut it.
+  // Forms for programs do not show this text.
   bool is_cut = shown.nodes.size() > most_calls(options, /*is_for_people=*/true);
   return fmt::format("{} smaller{} calls are left out; {}{}{} {}\n", with_commas(left_out),
                      options.depth == UINT32_MAX ? "" : ", or deeper,",
