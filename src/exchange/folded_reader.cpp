@@ -21,6 +21,7 @@ struct MarkedFrame {
 
 MarkedFrame without_mark(std::string_view text) {
   constexpr size_t kMarkSize = std::string_view("_[k]").size();
+  // A mark alone is a name: nothing would be left of it.
   auto ends_in = [&](std::string_view mark) {
     return text.size() > kMarkSize && text.ends_with(mark);
   };
@@ -45,6 +46,8 @@ std::optional<char> escaped_byte(std::string_view text) {
   if (text.size() < kSize || !text.starts_with("\\x") || digit(2) < 0 || digit(3) < 0)
     return std::nullopt;
   int byte = digit(2) * 16 + digit(3);
+  // The bytes that printable() and safe() of output/folded.cpp write so; any other "\x.." is
+  // part of a name.
   bool is_written_so = byte < 0x20 || byte >= 0x7f || byte == ']';
   return is_written_so ? std::optional(static_cast<char>(byte)) : std::nullopt;
 }
@@ -126,7 +129,8 @@ private:
     std::string_view frames = line.substr(0, space);
     size_t before = frames.rfind(' ');
     lines_++;
-    // A frame may end in a number; only if all lines do, it is a second count.
+    // A frame may end in a number; only if all lines do, it is a second count, as of
+    // write_folded_difference(). read() decides at the end.
     lines_with_two_ += before != frames.npos && parse_decimal(frames.substr(before + 1));
     if (!add_stack(frames))
       return Error("its stack takes too much memory");

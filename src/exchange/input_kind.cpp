@@ -32,6 +32,8 @@ bool is_text(std::string_view begin) {
 // Fields of a profile.proto are numbers (0) or messages and text (2), up to number 15.
 bool begins_as_protobuf(char first) {
   auto byte = static_cast<uint8_t>(first);
+  // A key is the number of the field times 8 and the wire type: those of 16 and more have two
+  // bytes, of which the first has the highest bit.
   return byte >= 8 && byte < 0x80 && ((byte & 7) == 0 || (byte & 7) == 2);
 }
 

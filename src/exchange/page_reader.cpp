@@ -178,6 +178,7 @@ private:
     if (auto added = add_to_sum(counted_, origin.idle_ns, 1); !added)
       return added;
     profile.idle_ns = origin.idle_ns;
+    // first_step() below counts from the first of these.
     for (const page::Recording& one : recordings_) {
       ProfiledRecording& recording = profile.recordings.emplace_back();
       recording.name = one.name;
@@ -477,7 +478,8 @@ private:
   // Its location has the frames above, too, that it is inlined into.
   Step step_to(uint32_t frame) {
     const page::Frames& table = page_.frames;
-    // An inlined frame and the frames above it that it is inlined into make up one location.
+    // An inlined frame and the frames above it that it is inlined into make up one location. A
+    // file may say so of what has nothing above, or nothing with a name: that is its own.
     bool is_part = !path_.empty() && at(table.is_inlined, frame) != 0 &&
                    at(table.function, frame) != 0 && has_frames(path_.back().location);
     uint64_t outer = is_part ? to_index(path_.back().location) + 1 : 0;
@@ -523,7 +525,8 @@ private:
       return errorf("{} samples, where {} are left", count, sample_count_ - next_sample_);
     if (count == 0)
       return Ok{};
-    // Stacks are added whole, and a tree of few bytes can have deep ones any number of times.
+    // Stacks are added whole, and a tree of few bytes can have deep ones any number of times:
+    // `up` and `added` of two bytes make another stack of all that is above.
     stack_frames_ += path_.size();
     if (stack_frames_ > kMaxStackFrames)
       return errorf("stacks of more than {} frames in all", with_commas(kMaxStackFrames));

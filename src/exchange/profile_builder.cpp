@@ -11,7 +11,7 @@ namespace {
 
 // Bytes of memory per entry of a table while that grows, its hash table included.
 template <class Thing>
-constexpr uint64_t kSize = 2 * sizeof(Thing) + 160;
+constexpr uint64_t kSize = 2 * sizeof(Thing) + 160;  // a vector doubles; 160: the hash table's
 
 }  // namespace
 
@@ -61,6 +61,7 @@ StackId ProfileBuilder::add_stack(std::span<const LocationId> stack) {
   // from then on.
   uint64_t needed = memory_ + stacks_.memory_to_add(stack.size());
   if (needed > memory_budget_) {
+    // No stack is meant: readers ask is_full() before they give out the profile.
     memory_ = needed;
     return StackId{0};
   }
