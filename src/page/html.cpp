@@ -12,6 +12,7 @@ namespace {
 // The text of the element with this id; empty if there is none. A browser that saves a page may
 // write the attributes of an element in another order, but always in double quotes.
 std::string_view element_with(std::string_view id, std::string_view html) {
+  // The first one is meant: nothing else of index.html, nor of the scripts, has this text.
   size_t found = html.find(id);
   if (found == html.npos)
     return {};

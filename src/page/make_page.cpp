@@ -20,7 +20,7 @@ namespace gosym::page {
 
 namespace {
 
-constexpr uint32_t kNone = UINT32_MAX;
+constexpr uint32_t kNone = UINT32_MAX;  // no frame, as of the root; or no node yet
 
 // Texts are numbered when all are known, for they are sorted then. Until then a column has the
 // order in which they came.
@@ -93,7 +93,8 @@ public:
     return frames;
   }
 
-  // So many frames that are left out.
+  // So many frames that are left out. No location of the profile stands for them, so that they
+  // are not among frames_.
   uint32_t gap(uint64_t count) {
     Location location;
     location.address = RuntimeAddress{count};
@@ -301,7 +302,8 @@ private:
   tsl::robin_map<uint64_t, uint32_t, BytesHash> children_;  // by parent and frame
 };
 
-// A node comes after its parent, so that one way through them is enough for each step.
+// A node comes after its parent, so that one way through them is enough for each step. By a
+// stack of its own: a recursion may be any depth.
 std::vector<uint32_t> StackPaths::in_preorder() {
   // Children come after their parents, so that their sums are complete when they are added.
   for (size_t i = nodes_.size(); i-- > 1;)
@@ -312,7 +314,8 @@ std::vector<uint32_t> StackPaths::in_preorder() {
     return std::tuple(nodes_[a].parent, nodes_[b].samples, a) <
            std::tuple(nodes_[b].parent, nodes_[a].samples, b);
   });
-  std::vector<uint32_t> first(nodes_.size(), 0);  // child of a node, as an index of siblings
+  // First child of a node, as an index of siblings; 0, which is the root's: it has none.
+  std::vector<uint32_t> first(nodes_.size(), 0);
   // Going down, the last index that is kept is that of the largest child.
   for (size_t i = siblings.size(); i-- > 1;)
     first[nodes_[siblings[i]].parent] = static_cast<uint32_t>(i);
@@ -369,6 +372,7 @@ void StackPaths::write_stacks(std::span<const uint32_t> order, const Column& end
   for (size_t place = 1; place < order.size(); place++) {
     uint32_t id = order[place];
     depth[id] = depth[nodes_[id].parent] + 1;
+    // In preorder a node is at most one deeper than the one before, so that this is 0 or more.
     // `up` adds up over nodes in which no sample ends: they are written with the next stack.
     up += depth_before + 1 - depth[id];
     depth_before = depth[id];

@@ -41,7 +41,8 @@ Result<Page> decode(Bytes message) {
 
 namespace {
 
-// Modulo 2^32, so that any two numbers have one: 0, -1, 1, -2, … are 0, 1, 2, 3, …
+// Modulo 2^32, so that any two numbers have one: 0, -1, 1, -2, … are 0, 1, 2, 3, … Small
+// differences of either sign then are varints of one byte.
 uint32_t zigzag(uint32_t difference) {
   return difference << 1 ^ (difference >> 31 ? UINT32_MAX : 0);
 }
@@ -227,7 +228,8 @@ std::string in_digits(std::string_view bytes) {
     bits >>= kPairBits;
   };
   for (char byte : bytes) {
-    // At most 12 bits are left over, and 8 come: 32 bits have room for both.
+    // At most 12 bits are left over, and 8 come: 32 bits have room for both, and there is one
+    // pair at the most to write.
     bits |= static_cast<uint32_t>(static_cast<uint8_t>(byte)) << count;
     count += 8;
     if (count < kPairBits)

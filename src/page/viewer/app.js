@@ -108,6 +108,7 @@ class Page {
     const {viewer} = this, before = viewer.state;
     const next = {...before, ...change};
     const rebuilt = ["by", "invert", "group", "mine", "fold"].some((name) => next[name] !== before[name]);
+    // The zoom is a node of the structure: another structure has other nodes.
     if (rebuilt) {
       next.zoom = change.zoom ?? 0;
     }
@@ -127,6 +128,7 @@ class Page {
     for (const name of ["group", "rows"])
       if (!viewer.dimension(state[name]) && state[name] !== "within")
         state[name] = "";
+    // Only rows of the heat map can be the time within a second.
     if (state.group === "within")
       state.group = "";
     if ((state.view === "chart" && !viewer.hasChart()) || (state.view === "code" && !viewer.hasCode()))

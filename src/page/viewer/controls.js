@@ -141,6 +141,7 @@ function nextOf(values, value) {
   return values[(values.indexOf(value) + 1) % values.length];
 }
 
+// By key. The state is that of now: made anew for each key.
 function keyActions(page) {
   const {viewer, heat} = page, {state} = viewer;
   const owners = viewer.dimensions.map(({id}) => id);

@@ -1,6 +1,6 @@
 // Exports: the samples that are shown, as `gosym report --folded` and `--pprof` write them.
 
-// The text in idle_threads.h.
+// The text of kIdleThread in rewrite_stacks.h.
 const kIdleThread = "idle thread of Go's runtime";
 
 // A frame or a thread: as safe() of folded.cpp has it.

@@ -22,8 +22,8 @@ function sized(canvas, width, height) {
 }
 
 class FlameView {
-  // `host` scrolls. `on` has hover(place), select(place), zoom(place) and menu(place); a place is
-  // that of a box in the layout, -1 for none.
+  // `host` scrolls. `on` has hover(place), select(place) and zoom(place), and window(), which is called when another part
+  // of the amounts is seen; a place is that of a box in the layout, -1 for none.
   constructor(host, on) {
     this.host = host;
     this.on = on;
@@ -41,7 +41,7 @@ class FlameView {
     this.listen();
   }
 
-  // `style`: {names(key), colourOf(place), colours (another list when they change), isMatch or null,
+  // `style`: {names(key, place), colourOf(place), colours (another list when they change), isMatch or null,
   // isPlain}.
   show(layout, style) {
     this.layout = layout;

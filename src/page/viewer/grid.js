@@ -7,8 +7,8 @@ const kMostPrintedRows = 1000;
 
 class Grid {
   // columns: [{id, title, hint, isNumber, isSorted}]; `on` has sort(id), choose(row), open(row),
-  // toggle(row) for trees. `fill(row, cells)` writes the text of a row's cells and returns
-  // {level, isOpen (undefined: no children), isMatch}.
+  // toggle(row, isOpen) for trees (isOpen undefined: the other way). `fill(row, cells)` writes the
+  // text of a row's cells and returns {level, isOpen (undefined: no children), isMatch}.
   constructor(host, label, columns, on) {
     Object.assign(this, {host, columns, on, count: 0, active: -1, elements: [], id: host.id});
     this.isTree = Boolean(on.toggle);

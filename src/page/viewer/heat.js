@@ -35,6 +35,7 @@ class HeatView {
   show(profile, amounts, rowDimension, event) {
     Object.assign(this, {profile, amounts, rowDimension, event});
     const {steps} = profile.samples;
+    // Rows within a second need several steps of each, and more than a second.
     const perSecond = profile.stepNs > 0 ? Math.round(1e9 / profile.stepNs) : 0;
     this.isWithin = !rowDimension && perSecond > 1 && steps > perSecond;
     this.perSecond = perSecond;
@@ -71,6 +72,7 @@ class HeatView {
     const {steps} = this.profile.samples;
     const wide = this.wide = this.host.clientWidth - 2 * this.canvas.offsetLeft;
     this.left = this.rowDimension ? Math.min(170, Math.max(70, wide * 0.16)) : 44;
+    // Columns are three pixels wide or more.
     const space = Math.max(50, wide - this.left);
     if (this.isWithin) {
       this.rows = Math.min(25, this.perSecond);

@@ -127,7 +127,7 @@ class TextMeasure {
     this.dots = context.measureText("…").width;
   }
 
-  // The text, or as much of its beginning as fits, with "…"; "" if that says nothing.
+  // The text, or as much of its beginning as fits, with "…"; "" if that says nothing: less than three letters.
   fit(text, width) {
     let sum = 0, fits = 0;
     for (let i = 0; i < text.length; i++) {
@@ -212,6 +212,7 @@ function formatChange(after, both, variance) {
     : `${ratio > 1 ? "+" : "−"}${percent.toFixed(percent < 9.95 ? 1 : 0)} %`);
 }
 
+// FNV-1a, for the shade of a box. Names of C++ may be long: their beginning tells them apart well enough.
 function hashOf(text) {
   let hash = 2166136261;
   for (let i = 0; i < Math.min(text.length, 200); i++)

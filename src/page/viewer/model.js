@@ -145,6 +145,7 @@ function makeProfile(page) {
 // Name of the event of a dump of goroutines, as in recording.h.
 const kGoroutineEvent = "goroutine";
 
+// For a page without events: samples that are counted.
 const emptyEvent = {...emptyMessage(kEvent), unitEvents: 1};
 
 // ---- Frames
@@ -185,12 +186,14 @@ function moduleOfFrame(profile, frame) {
 }
 
 // Kinds of frames by the language they are written in, for colours.
+// kindOf() has their indexes, and kKindColours their colours.
 const kKinds = ["own Go code", "Go standard library", "Go runtime", "C, C++, Rust, other", "kernel",
   "made at run time", "no name"];
 function kindOf(profile, frame) {
   const {frames, functions, texts, modules} = profile;
   const module = frames.module[frame];
   const source = frames.source[frame], named = frames.function[frame] !== 0;
+  // Frames from `known` on are those of ofOwnCode(), which stand for stacks without own code; other profiles have none.
   if (frame >= (frames.known ?? frame + 1))
     return 6;
   if (module > 0 && modules[module - 1].kind === kKernelModule)
@@ -255,6 +258,8 @@ function frameKey(profile, frame, dimension) {
 // again, and `labels` for people. Of a text that no other key has both are that.
 function nameKeys(profile, keys) {
   const {frames, functions, modules, texts} = profile;
+  // One after the other, as far as texts are the same: by the module, by the source, and at last by the number, which
+  // another page may give to another key.
   const more = [
     (key) => texts[modules[frames.module[keys.frame[key]] - 1]?.path ?? 0],
     (key) => {
@@ -572,6 +577,7 @@ class PathTree {
     this.parent = new Int32Array(this.key.length).fill(-1, 0, 1);
     this.isPlain = new Uint8Array(this.key.length);  // not only inlined calls
     this.repeats = new Uint32Array(this.key.length);  // that it stands for at most, where recursions are folded
+    // A hash table, at most half full, with open addressing: 0, the root, which is no child, stands for a free slot.
     this.slots = new Int32Array(1 << Math.ceil(Math.log2(this.key.length * 2)));
   }
 
@@ -639,6 +645,7 @@ function treeFromRoot(profile, keys) {
   return {tree, of, ends};
 }
 
+// The node that samples which end in `node` are counted for, as FrameKeys::append() of frame_keys.cpp has it.
 function endOf(tree, keys, node) {
   if (node === 0 || !keys.isOther[tree.key[node]])
     return node;
@@ -664,6 +671,7 @@ function treeFromLeaf(root, bases) {
   let all = 0, cut = 0;
   for (const [node] of bases)
     all += depth[node];
+  // 65536 stands for no limit. Halved until all paths fit; 8 calls are shown even if these do not.
   for (cut = 65536; all > kMaxSteps && cut > 8;) {
     cut /= 2;
     all = 0;
@@ -777,6 +785,8 @@ function selectStacks(profile, functionKeys, onlys, withouts, withoutEmpty = fal
   if (onlys.length + withouts.length === 0 && !(withoutEmpty && profile.samples.node.includes(profile.tree.count)))
     return null;
   const {count, parent, frame} = profile.tree;
+  // A bit for each filter: there are four at the most (kStackFilters). Those of `onlys` are the low ones, so that `wanted`
+  // has all of them and none of the others.
   const bits = new Uint8Array(functionKeys.count), wanted = (1 << onlys.length) - 1;
   [...onlys, ...withouts].forEach((isMeant, i) => {
     for (let key = 0; key < bits.length; key++)
@@ -883,6 +893,7 @@ function layOutTime(profile, {tree, ends}, amounts, isOf, {begin, end, stepsPerA
     for (; behind < chosen.length && samples.step[chosen[behind]] === step; behind++)
       sum += amounts[chosen[behind]];
     const next = behind < chosen.length ? samples.step[chosen[behind]] : end;
+    // At least a step: when it ran within that is not known, and it is drawn whole.
     const wide = Math.max(1, sum * stepsPerAmount);
     // A clock ticks with gaps of up to half a sample: such a gap is closed.
     const reach = Math.max(1, next - step - wide < Math.max(1, wide / 2) ? next - step : wide);
@@ -892,6 +903,7 @@ function layOutTime(profile, {tree, ends}, amounts, isOf, {begin, end, stepsPerA
       for (let at = ends[samples.node[chosen[i]]]; at > 0; at = tree.parent[at])
         path.unshift(at);
       let same = 1;
+      // Calls go on only where the sample before ends in this very moment; sums of widths are rounded.
       while (Math.abs(from - until) < 1e-6 && same < open.length && same <= path.length && node[open[same]] === path[same - 1])
         same++;
       close(same);
@@ -963,7 +975,8 @@ function selfOf(structure, amounts) {
   return self;
 }
 
-// For each node of the tree the node that the waits which end there belong to, as WaitFrames of wait_frames.h has it.
+// For each node of the tree the node that the waits which end there belong to, as WaitFrames of
+// rewrite_stacks.h has it.
 function waitNodes({frames, functions, modules, texts, tree: {count, parent, frame}}) {
   const isKernel = (of) => {
     const module = frames.module[of];
@@ -1019,7 +1032,8 @@ function keyTotals(profile, keys, root, amounts, waits = null) {
     if (parent[i] >= 0)
       rawTotal[parent[i]] += rawTotal[i];
   }
-  const activeUntil = new Int32Array(keys.count);  // inside of a node of this key
+  // Nodes are in preorder: up to activeUntil of a key they are inside of one of that key, which has counted them already.
+  const activeUntil = new Int32Array(keys.count);
   for (let i = 0; i < count; i++) {
     const key = keys.of[frame[i]];
     if (rawTotal[i] === 0) {
@@ -1163,7 +1177,7 @@ function layOutCounted(tree, own, sum) {
   return layout;
 }
 
-// The part of a tree's samples that goes through a key that matches, and the number of these keys.
+// The amount of a tree's samples that go through a key that matches. What is below one that does is not counted again.
 function matchedAmount(layout, isMatch) {
   let amount = 0;
   for (let i = 1; i < layout.count;) {
@@ -1188,7 +1202,7 @@ function largestBoxes({count, total, end}, most) {
 
 // ---- Time
 
-// Amounts by row and column: rowOf(sample) or a row an owner, `stepsPerColumn` steps a column.
+// Amounts by row and column: placeOf(owner, step) is the cell of a sample, row * columns + column; -1: it has none.
 function heatCells(profile, amounts, rows, columns, placeOf) {
   const {samples} = profile, cells = new Float64Array(rows * columns);
   let max = 0;

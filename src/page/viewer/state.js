@@ -86,11 +86,13 @@ function stateFromHash(hash) {
 
 // ---- Regular expressions, as RE2 has them, which gosym's options take
 
+// The \s of RE2, which has no \v as that of RegExp does.
 const kNoClass = "[\\t\\n\\f\\r ]";
 const kPosixClasses = {alnum: "0-9A-Za-z", alpha: "A-Za-z", ascii: "\\x00-\\x7f", blank: "\\t ",
   cntrl: "\\x00-\\x1f\\x7f", digit: "0-9", graph: "!-~", lower: "a-z", print: " -~",
   punct: "!-\\/:-@\\[-`{-~", space: "\\t\\n\\v\\f\\r ", upper: "A-Z", word: "0-9A-Za-z_",
   xdigit: "0-9A-Fa-f"};
+// Complements that are known, [:^name:]: any other one is an error here, though RE2 takes it.
 const kPosixComplements = {alnum: "\\x00-\\/:-@\\[-`{-\\u{10ffff}", digit: "\\x00-\\/:-\\u{10ffff}",
   space: "\\x00-\\x08\\x0e-\\x1f!-\\u{10ffff}", word: "\\W", alpha: "\\x00-@\\[-`{-\\u{10ffff}",
   lower: "\\x00-`{-\\u{10ffff}", upper: "\\x00-@\\[-\\u{10ffff}"};
@@ -124,6 +126,8 @@ class Re2Translator {
     this.at += found ? found[0].length : 0;
     return found;
   }
+  // RE2's flags hold up to the end of the group, also behind "|"; those of RegExp are a group of their own, which has to
+  // end at each of both and to begin again behind "|".
   closeFlags() {
     this.out += ")".repeat(this.groups.at(-1).length);
   }
@@ -180,6 +184,7 @@ class Re2Translator {
     if (property) {
       const [, letter, not, long, short] = property, name = long ?? short;
       const isNot = (letter === "P") !== Boolean(not);
+      // General categories have one letter or two; all else are scripts.
       return `\\${isNot ? "P" : "p"}{${name.length > 2 ? `Script=${name}` : name}}`;
     }
     const number = this.take(/^\\(?:x\{([0-9A-Fa-f]{1,6})\}|x([0-9A-Fa-f]{2})|(0[0-7]{0,2}|[1-7][0-7]{1,2}))/);

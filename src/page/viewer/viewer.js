@@ -42,6 +42,7 @@ class Viewer {
   }
   profileOf(stacks) {
     return stacks === "" ? this.read : cached(`profile ${stacks}`, () => {
+      // Own code is selected first, and what is left is folded: "ownfolded" is made of "own".
       const before = stacks.endsWith("folded") ? stacks.slice(0, -"folded".length) : "";
       return stacks === "own" ? ofOwnCode(this.read, this.keys("category", ""), this.root("category", ""))
         : withoutRepeats(this.profileOf(before), this.keys("function", before));
