@@ -34,7 +34,8 @@ CpuCounts renumbered_event(CpuCounts counts, std::span<const uint32_t> events) {
 }
 
 void add_to(RecordingStats& sum, const RecordingStats& part, std::span<const uint32_t> events) {
-  // The time that the kernel charged is known for the sum only if each part knows it.
+  // The time that the kernel charged is known for the sum only if each part knows it. A time of
+  // 0 says that this is the first part.
   bool is_known = part.charged_ns != 0 && (sum.time == 0 || sum.charged_ns != 0);
   sum.charged_ns = is_known ? sum.charged_ns + part.charged_ns : 0;
   sum.time = part.time;

@@ -74,6 +74,8 @@ AddressSpace ProcessHistory::current_space(uint32_t pid) const {
   return {index, static_cast<uint32_t>(program.maps.size())};
 }
 
+// The program that the process ran then, with the mappings that it had made until then. A
+// program that has mapped nothing yet is asked for all the same: find() goes on to its parent.
 AddressSpace ProcessHistory::address_space(uint32_t pid, uint64_t time) const {
   auto known = programs_of_.find(pid);
   if (known == programs_of_.end())

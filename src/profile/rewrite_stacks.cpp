@@ -17,6 +17,8 @@ namespace gosym {
 
 namespace {
 
+// Locations get new ids in the order of their first use: nothing but stacks refers to them.
+// Frames and functions stay, whether a location has them or not.
 void drop_unused_locations(Profile& profile) {
   constexpr LocationId kUnused{UINT32_MAX};
   std::vector<LocationId> new_ids(profile.locations.size(), kUnused);
