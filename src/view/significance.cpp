@@ -48,6 +48,7 @@ double incomplete_beta(double a, double b, double x) {
 
 }  // namespace
 
+// significance.h has the formulas; without a variance `freedom` stays 0.
 Rate rate_of(std::span<const double> amounts, std::span<const double> bases) {
   double amount = std::accumulate(amounts.begin(), amounts.end(), 0.0);
   double base = std::accumulate(bases.begin(), bases.end(), 0.0);
