@@ -307,6 +307,7 @@ public:
 private:
   void write_meta() {
     const RecordingInfo& info = profile_.info;
+    // Members without a meaning here are there because the viewer demands them.
     json_.key("meta");
     json_.begin_object();
     json_.field("version", kGeckoVersion);

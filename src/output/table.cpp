@@ -140,6 +140,7 @@ std::string text_of(const Table& table, const Screen& screen) {
   return text;
 }
 
+// Titles are quoted as names are: the key of a label may have a comma.
 std::string csv_of(const Table& table) {
   std::string text;
   for (size_t i = 0; i < table.columns.size(); i++)
