@@ -243,6 +243,7 @@ bool looks_like_number(std::string_view text) {
   if (digits > 0 && at < text.size() && (text[at] == 'e' || text[at] == 'E')) {
     size_t sign = at + 1 < text.size() && (text[at + 1] == '-' || text[at + 1] == '+') ? 1 : 0;
     size_t end = skip_digits(text, at + 1 + sign);
+    // An "e" without digits behind it is left over, so that this is no number.
     at = end > at + 1 + sign ? end : at;
   }
   return digits > 0 && at == text.size();

@@ -70,6 +70,7 @@ std::string_view to_string(InputKind kind) {
 }
 
 InputKind detect_input_kind(std::string_view begin) {
+  // kRecording is the answer for all that is none of the others: its reader says what it is.
   begin = begin.substr(0, kKindBytes);
   auto is_begin = [&](std::string_view magic) { return begin.starts_with(magic); };
   if (begin.empty() || std::ranges::any_of(kOtherMagics, is_begin))

@@ -334,6 +334,7 @@ private:
     return Ok{};
   }
 
+  // A field without a column in the page, such as goid, stays as in Owner().
   Result<> read_owner(size_t row) {
     Owner owner;
     Result<> read = Ok{};
@@ -457,6 +458,9 @@ private:
     return read_samples(at(tree.samples, i));
   }
 
+  // `next` is the rank of the node's frame among those that have followed the frame above, from
+  // 1, or 0: one that has not yet, and that tree.first has (page.proto). read_tree() has made
+  // room for the root's followers.
   Result<> read_node(uint32_t next) {
     std::vector<uint32_t>& followers = followers_[path_.empty() ? 0 : path_.back().frame + 1];
     if (next == 0) {
@@ -580,6 +584,7 @@ private:
     sample.weight = at(table.weight, next_sample_);
     sample.skipped = at(table.skipped, next_sample_);
     uint64_t unit = unit_of(events_[whose.owner.event]);
+    // Whichever of these an amount is made of (Profile::amount()), no sum of amounts overflows.
     for (auto [count, worth] :
          {std::pair(sample.weight, uint64_t{1}), {sample.skipped, unit}, {sample.count, unit}})
       if (auto added = add_to_sum(amount_, count, worth); !added)

@@ -75,6 +75,7 @@ uint32_t ProfileBuilder::add_label_set(std::span<const ProfileLabel> labels) {
     texts.push_back(label.value);
   }
   uint32_t id = label_sets_.number(texts);
+  // A new set has the next number; both tables begin with the empty one.
   if (id == profile_.label_sets.size()) {
     memory_ += kSize<std::vector<ProfileLabel>> + labels.size_bytes();
     profile_.label_sets.emplace_back(labels.begin(), labels.end());
