@@ -111,6 +111,8 @@ private:
   void add_location(LocationId id, std::vector<uint32_t>& frames) {
     const Location& location = profile_.locations[to_index(id)];
     FrameRow common = {.image = profile_.mappings[to_index(location.mapping)].image};
+    // Code of FrameSource::kCallFrames has both, a function that tells where it begins and the
+    // reason why it has no name.
     if (!profile_.is_named(location))
       common.unnamed = static_cast<uint32_t>(location.unnamed);
     std::span<const Frame> of_location = profile_.frames_of(location);

@@ -188,6 +188,7 @@ class Page {
     const {viewer, flame, viewer: {state}} = this;
     if (state.view === "flame") {
       const layout = viewer.layout();
+      // Another layout begins at its zoom; for anything else the part that is seen stays as it is.
       const isNew = flame.layout !== layout || flame.isUpward !== state.up ||
           flame.zoomedNode !== state.zoom;
       flame.selected = viewer.resolve(viewer.choice).place;

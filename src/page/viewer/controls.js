@@ -355,7 +355,8 @@ function openChooser(page, id = null) {
   search.focus();
 }
 
-// Values with the amount that the other filters leave them, the largest first.
+// Values with the amount that the filters of other owners and the time leave them, the largest first. Filters of stacks
+// are not applied.
 function listChoices(page, {id, of, values}, find, list) {
   const {viewer, profile} = page, {state} = viewer, event = viewer.event();
   const owners = selectOwners(profile, viewer.dimensions, {...state.filters, [id]: []});

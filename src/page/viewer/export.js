@@ -106,6 +106,7 @@ class PprofMaker {
       out.message(1, [[1, this.string("samples")], [2, this.string("count")]]);
     out.message(1, type);
     out.message(11, type);
+    // The period of a tick; amounts that are weighed have a unit of 1, and no period.
     if (unit > 1)
       out.number(12, unit);
     out.number(14, type[0][1]);
@@ -120,7 +121,8 @@ class PprofMaker {
     return out.done();
   }
 
-  // Locations of each node's stack, innermost first.
+  // Locations of each node's stack, innermost first. A call that is inlined is one location with those above that it is
+  // inlined into, as step_to() of page_reader.cpp has it. Location 0 is none.
   stacks() {
     const {profile: {tree: {count, parent, frame}, frames}} = this, stacks = [];
     for (let i = 0; i < count; i++) {

@@ -2,7 +2,8 @@
 // are visited, whatever the size of the tree.
 
 const kRow = 18;  // pixels a call
-const kSheetRows = 40, kMostPrinted = 800;  // calls
+// Calls of a piece that a sheet of paper holds, and of all pieces that are printed.
+const kSheetRows = 40, kMostPrinted = 800;
 const kFont = '12px system-ui, "Segoe UI", "DejaVu Sans", sans-serif';
 const kSmallFont = '10.5px system-ui, "Segoe UI", "DejaVu Sans", sans-serif';
 

@@ -120,6 +120,7 @@ class HeatView {
         const amount = cells[row * columns + column];
         if (amount === 0)
           continue;
+        // By the square root: else all but the largest would look empty.
         context.fillStyle = theme.heat[Math.ceil((theme.heat.length - 1) * Math.sqrt(amount / max))];
         context.fillRect(x, kBars + row * this.rowHeight, size, this.rowHeight - 1);
       }

@@ -469,6 +469,8 @@ function withStacks(profile, made, nodeOf, more = {}) {
     next[i] = first[made.parent[i] + 1];
     first[made.parent[i] + 1] = i;
   }
+  // `first` has the first child of a node at node + 1, `next` the next sibling of each, in the order in which they were
+  // made. Preorder: down to the first child, or else up to where there is a next sibling; a node that has none ends there.
   const int = () => new Int32Array(count), place = int();
   const tree = {count, parent: int(), frame: int(), end: int(), repeats: int(), ends: null};
   for (let at = 0, i = first[0]; i >= 0; at++) {  // in preorder
@@ -858,6 +860,7 @@ function layOut(tree, self) {
     const begin = waiting;
     for (let child = first[id]; child; child = next[child])
       stack[waiting++] = child;
+    // The largest is taken first, from the end.
     if (waiting - begin > 1)
       sortByTotal(stack.subarray(begin, waiting), total);
   }
@@ -1112,6 +1115,7 @@ const kMaxAround = 64;
 // sample counts once for each path, however often a recursion takes it. `sumAfter` is what each of its
 // nodes has of `after`, as its total is of `self`.
 function aroundKey(root, self, key, isInverted, after = self) {
+  // A sample is here a node of the tree: all that end in one node are one.
   const {tree} = root, around = new PathTree(64);
   let own = new Float64Array(64), sum = new Float64Array(64), sumAfter = new Float64Array(64);
   let visited = new Int32Array(64).fill(-1), ended = new Int32Array(64).fill(-1);

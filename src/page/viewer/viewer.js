@@ -265,6 +265,7 @@ class Viewer {
   }
   names(key) {
     const names = cached(`names ${this.stacks()} ${this.state.by} ${this.state.group}`, () => []);
+    // Key -1 is the root's. No box has room for more than 2,000 characters of a name.
     return names[key + 1] ??= shorterNames(this.text(key).slice(0, 2000));
   }
 
@@ -389,6 +390,7 @@ class Viewer {
     const {range} = this.state, root = this.root(), amounts = this.amounts(), thread = this.chartThread();
     return memo("chart", [root, amounts, thread, range], () => {
       const {of, values} = this.dimension("thread"), {stepNs, samples} = this.profile;
+      // An amount of 1 is unitNs long; a step is stepNs.
       const isOf = of.map((each) => values[each] === thread ? 1 : 0);
       const [begin, end] = range ?? [0, samples.steps];
       return layOutTime(this.profile, root, amounts, isOf, {begin, end, stepsPerAmount: this.event().unitNs / stepNs});

@@ -67,6 +67,7 @@ class WireReader {
 
   column(type) {
     const end = this.past(this.varint());
+    // A varint ends with a byte below 128: there are as many numbers as such bytes.
     let count = 0;
     for (let i = this.at; i < end; i++)
       count += this.bytes[i] < 128 ? 1 : 0;
