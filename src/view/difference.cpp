@@ -81,6 +81,7 @@ double DifferenceRow::relative() const {
 }
 
 TimeRange recorded_time(const ComparedProfile& compared, size_t recording) {
+  // Without recordings the profile is of one, which began when it did.
   const Profile& profile = compared.profile;
   uint64_t begin = 0;
   uint64_t end = profile.duration_ns;
@@ -494,7 +495,7 @@ void RowNames::note_namesakes(const Profile& profile) {
   for (LocationId location : profile.stack_locations)
     for (KeyId key : keys.of(location))
       is_sampled[to_index(key)] = true;
-  std::map<std::string_view, std::string> files;
+  std::map<std::string_view, std::string> files;  // the first of each name
   std::map<std::pair<std::string_view, uint32_t>, uint64_t>
       identities;  // of a name in an image
   // Two functions of one name are told apart by file if those differ, else by source; both are

@@ -109,6 +109,8 @@ public:
         return number_function(
             {static_cast<uint32_t>(function.name), image, 0, home_number(frame)}, frame, key);
       case Kind::kLine:
+        // The line is of the function's file, which is one of several by #include: here that
+        // tells lines apart, and not home_of().
         key.line = frame.line;
         return number_function({static_cast<uint32_t>(function.name), image, frame.line,
                                 static_cast<uint32_t>(function.file)},
@@ -500,6 +502,8 @@ SampleKeys sample_keys(const Profile& profile, std::span<const SampleCount> samp
 }
 
 SampleKeys program_keys(const Profile& profile, std::span<const SampleCount> samples) {
+  // By process, as find_programs() names each by most of its samples: a sample that bears
+  // another name is of that program all the same.
   Hosts hosts(profile);
   SampleKeys result;
   std::map<std::pair<uint32_t, uint32_t>, KeyId> keys;
