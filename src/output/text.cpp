@@ -829,6 +829,7 @@ std::string_view byte_unit_of(uint64_t amount) {
 
 Amounts::Amounts(const Profile& profile, uint64_t amount, uint64_t total)
     : period_(profile.period()), total_(total) {
+  // The unit is that of `amount` alone, so that a column of smaller ones has it, too.
   if (profile.measures_time())
     unit_ = amount * period_ < kSecond ? "ms" : "s";
   else if (measures_bytes(profile))

@@ -20,7 +20,8 @@ Table make_table(const Profile& profile, const ViewOptions& options);
 std::string make_markdown(const Profile& profile, const ViewOptions& options);
 
 // Formats the amounts (Profile::amount) of a profile: time in seconds, or in milliseconds if
-// there is less than a second of it, and for programs in nanoseconds; other events as counts.
+// there is less than a second of it, and for programs in nanoseconds; bytes in the largest unit
+// that there is one of, and for programs in bytes; other events as counts.
 class Amounts {
 public:
   explicit Amounts(const Profile& profile) : Amounts(profile, profile.total_amount()) {}
@@ -40,7 +41,7 @@ public:
   std::string percent_text(uint64_t amount) const;
   // The least amount that is so many percent of all, and not nothing.
   uint64_t least(double percent) const;
-  // "s", "ms", "ns"; empty: events.
+  // "s", "ms", "ns", "GiB", "B"; empty: events.
   std::string_view unit() const { return unit_; }
   uint64_t total() const { return total_; }
 
