@@ -10,9 +10,9 @@
 #include "base/result.h"
 #include "page_schema.h"
 
-// The message Page of page.proto as plain values, which page_schema.h has: its tables are columns
-// here as there, but of the values themselves where the message has differences. A column but the
-// first that holds nothing but zeros may be empty.
+// The message Page of page.proto as plain values, which page_schema.h has: its tables are
+// columns here as there, but of the values themselves where the message has differences. A
+// column but the first that holds nothing but zeros may be empty.
 
 namespace gosym::page {
 
@@ -34,7 +34,8 @@ Result<size_t> rows_of(std::string_view name, const Table& table) {
   return rows;
 }
 
-// A column of the table by its name in page.proto; null if there is none.
+// A column of the table by its name in page.proto; null if there is none. The table is Owners,
+// whose columns are all of the type of `event`.
 template <class Table>
 auto* column_of(Table& table, std::string_view wanted) {
   decltype(&table.event) found = nullptr;

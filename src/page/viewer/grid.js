@@ -90,6 +90,7 @@ class Grid {
   draw() {
     if (!this.fill || this.host.clientHeight === 0)
       return;
+    // Some rows more than are seen, so that scrolling shows no gap before the next drawing.
     const first = this.isPrinted ? 0 : Math.max(0, Math.floor(this.host.scrollTop / kGridRow) - 2);
     const last = Math.min(this.count, this.isPrinted ? kMostPrintedRows
       : first + Math.ceil(this.host.clientHeight / kGridRow) + 5);

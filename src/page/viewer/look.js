@@ -60,7 +60,8 @@ function timeTicks(begin, end, most) {
   const length = end - begin;
   if (!(length > 0))
     return [];
-  // A tenth of a minute is not round.
+  // Minutes and longer units need five in sight, or there would be few ticks: a tenth of a minute is not round. Of the
+  // others it is the largest that `end` has one of.
   const [size, unit] = kTickUnits.find(([size]) => size > 1e9 ? length >= 5 * size : end >= size) ?? kTickUnits.at(-1);
   const least = length / Math.max(1, most) / size, power = 10 ** Math.floor(Math.log10(least));
   const round = [1, 2, 5, 10].map((each) => each * power).find((each) => each >= least * (1 - 1e-9));
