@@ -17,7 +17,7 @@ enum class EventsWritten : uint8_t { kTogether, kEach, kFirst };
 // A form that a profile can be written in.
 struct Format {
   std::string_view name;
-  EventsWritten events;  // `write` takes several with kTogether only
+  EventsWritten events;        // `write` takes several with kTogether only
   bool is_binary = false;      // report refuses to write it to a terminal
   bool has_views = false;      // writes what ViewOptions::view and `by` ask for
   bool is_for_people = false;  // without waits that tell them nothing (rewrite_stacks.h)

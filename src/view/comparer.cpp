@@ -10,8 +10,8 @@ namespace gosym {
 
 namespace {
 
-constexpr double kLeastSamples = 10;   // a row with fewer in both profiles is not compared
-constexpr double kUneven = 2;          // standard errors of samples drawn at random
+constexpr double kLeastSamples = 10;  // a row with fewer in both profiles is not compared
+constexpr double kUneven = 2;         // standard errors of samples drawn at random
 // Quantile of the normal distribution: 80 % lie below, which is "four times of five".
 constexpr double kPowerLimit = 0.842;
 
