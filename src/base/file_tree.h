@@ -14,7 +14,7 @@ namespace gosym {
 // end at `root` as they do at "/".
 
 // Finds a file without opening it (O_PATH): to open a device may do something, and a FIFO
-// without a writer would hold us for good. False, with errno set, if it is not there.
+// without a writer would hold us for good. None, with errno set, if it is not there.
 UniqueFd find_file(const std::string& path, const std::string& root = {});
 // Likewise, below a directory that is open.
 UniqueFd find_below(const UniqueFd& root, const std::string& path);

@@ -617,8 +617,8 @@ void move_in_outline(State& state, const Key& key, const Answer& answer) {
     return;
   // The list may have become shorter since it was drawn.
   list.row = std::min(list.row, rows.size() - 1);
-  // Rows are of the tree as it is folded; paths tell nodes in the tree that comes next, and are
-  // what is kept.
+  // Numbers of rows and nodes hold for this tree alone. `list.path` names a node in the tree of
+  // the next answer, too; settle(), which update() ends with, puts the cursor into its row.
   uint32_t node = rows[list.row].node;
   bool open = rows[list.row].is_open && rows[list.row].has_children;
   auto is = [&](char32_t character) { return is_character(key, character); };
@@ -635,8 +635,7 @@ void move_in_outline(State& state, const Key& key, const Answer& answer) {
     if (!open)
       set_open(tree, node, true, list);
     else if (!is('+'))
-      // The first child follows its parent (CallTree). settle() then puts the cursor into the
-      // row of this path.
+      // The first child follows its parent (CallTree).
       list.path = tree.paths[node + 1];
   } else if (key.kind == Kind::kLeft) {
     if (open)

@@ -49,7 +49,9 @@ uint64_t sign_extended(uint32_t value, int bits) {
   return (value ^ sign) - sign;
 }
 
-// A register that something else was written to keeps its value here: an address too many.
+// A register that something else was written to keeps its value here: an address too many. It
+// seldom matters, for a variable is known by several functions that name it, or by three words
+// in a row, and two candidates are none.
 CodeOperands operands_of_arm64(Bytes code, uint64_t address) {
   constexpr uint64_t kPageSize = 4096;
   CodeOperands operands;

@@ -609,6 +609,7 @@ Room room_of(const ViewOptions& options, size_t used_lines) {
   // The table has three fifths of the room, and the paths what it leaves; on a small screen
   // both have their least, and the top scrolls away.
   size_t free = options.screen.height - std::min(options.screen.height, used_lines + kTitles);
+  // A tall screen has more paths than the kDefaultPaths of a file, and no more than rows.
   size_t rows = std::clamp(free * 3 / 5, kLeastRows, kDefaultRows);
   return {rows, std::clamp(free - std::min(free, rows), kLeastPaths, kDefaultRows)};
 }

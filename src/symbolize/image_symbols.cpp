@@ -51,14 +51,15 @@ std::unique_ptr<ImageSymbols> ImageSymbols::open(std::shared_ptr<Binary> binary,
   std::unique_ptr<ImageSymbols> symbols(new ImageSymbols);
   symbols->binary_ = std::move(binary);
   symbols->file_name_ = base_name(path);
-  // Each section begins at 0 there, and what refers to another place is not filled in.
+  // Sections of an object file all begin at 0, and its references to others are not filled in.
   if (symbols->image().type == ET_REL) {
     symbols->add_problem(
         "relocatable: its code has addresses only where it is linked or loaded");
     return symbols;
   }
-  // Sources are asked in this order: Go's table, debugging information, symbols of the linker,
-  // and the exported ones, which know the least.
+  // Sources are asked in this order, the best evidence first: Go's table, debugging
+  // information, symbols of the linker, the exported ones, and stubs, which are called by what
+  // they call.
   symbols->problem_ = symbols->binary_->go_problem();
   if (symbols->go_module())
     symbols->sources_.push_back(open_pclntab_source(*symbols->go_module()));

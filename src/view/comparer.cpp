@@ -97,13 +97,15 @@ size_t Comparer::judge(std::span<DifferenceRow*> rows) const {
   return compared.size();
 }
 
-// `part` is what the row gets of the chance to err, of all that are compared.
+// `corrected` is the row's chance by Holm. `part` is its part of the chance to err, which all
+// rows that are compared divide by size.
 void Comparer::judge(DifferenceRow& row, double corrected, double part) const {
   double level = 1 - options_.confidence;
   row.corrected_chance = corrected;
   row.least_seen = std::numeric_limits<double>::infinity();
-  // A change that is `errors` standard errors large would be seen four times of five at the
-  // row's level.
+  // A change of `errors` standard errors is seen four times of five at the level of the row.
+  // Holm allows the row a higher level if other rows have changed, so `least_seen` is a bound:
+  // a smaller change may be seen as well.
   double errors = student_limit(level * part, row.change.freedom) + kPowerLimit;
   if (row.before.value > 0)
     row.least_seen = errors * row.change.error / row.before.value;

@@ -408,8 +408,8 @@ FrameKeys::FrameKeys(const Profile& profile, Kind kind)
   for (const Location& location : profile.locations) {
     for (const Frame& frame : profile.frames_of(location))
       ids_.push_back(table.of(location, frame));
-    // A gap is a step of calls where functions and addresses are shown; what merges neighbours
-    // passes over it.
+    // A gap is a step of calls for functions, lines and addresses; dimensions that merge
+    // neighbours pass over it.
     if (location.frame_count == 0 &&
         (location.unnamed != Unnamed::kLeftOut || !merges_neighbours_))
       ids_.push_back(table.of_unnamed(location));

@@ -114,7 +114,7 @@ public:
   FrameKeys(const Profile& profile, Dimension::Kind kind);
 
   // Innermost first, one a frame; of a location without a name there is one. A gap in a stack
-  // has none, except as a function or an address.
+  // has none, except as a function, a line or an address.
   std::span<const KeyId> of(LocationId location) const {
     size_t begin = begins_[to_index(location)];
     return std::span(ids_).subspan(begin, begins_[to_index(location) + 1] - begin);

@@ -184,8 +184,9 @@ public:
     for (LocationId location : stack)
       for (uint32_t inner : nodes_of(location))
         add_total(inner, amount);
-    // The node that ran may be none of those above: append() may charge a sample to another
-    // entry than that of its innermost frame.
+    // FrameKeys::append() charges some samples to the category of a caller. Within the outer
+    // keys of the innermost frame that category may be a node of no frame, so that its total is
+    // added here.
     uint32_t ran = node_that_ran(stack);
     add_total(ran, amount);
     for (; ran != NestedTotal::kNoParent; ran = totals_[ran].parent) {

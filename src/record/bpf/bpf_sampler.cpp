@@ -406,6 +406,9 @@ Result<std::vector<UniqueFd>> BpfSampler::open_event(uint32_t index, uint32_t cp
 
 // None if the CPU is not online.
 Result<UniqueFd> BpfSampler::open_timer(perf_event_attr attr, uint32_t index, uint32_t cpu) {
+  // The keeper opens only what it was told of before it was started. The first CPU, for which
+  // `opened_` is empty still, tells it all; a CPU that comes later has equal attributes
+  // (shift_of()).
   if (opened_.empty())
     keeper_.keep_event(attr);
   UniqueFd event = keeper_.open_event(attr, cpu);
