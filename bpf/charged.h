@@ -23,6 +23,7 @@ struct {
   __type(value, struct gosym_ending);
 } ending SEC(".maps");
 
+// A thread for which there is no room counts at once, without its last slice.
 static __always_inline void note_end(struct task_struct* task, __u32 tid) {
   __u64 key = (__u64)task;
   struct gosym_ending end = {.tid = tid, .ran = BPF_CORE_READ(task, se.sum_exec_runtime)};
@@ -30,6 +31,7 @@ static __always_inline void note_end(struct task_struct* task, __u32 tid) {
     __sync_fetch_and_add(&ended_ns, end.ran);
 }
 
+// Only threads that note_end() has noted are there: tasks of others are freed as well.
 static __always_inline void count_ended(struct task_struct* task) {
   __u64 key = (__u64)task;
   if (bpf_map_delete_elem(&ending, &key) == 0)

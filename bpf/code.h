@@ -16,7 +16,8 @@ __noinline bool follows_call(__u64 address) {
   __u8 code[6];
   if (bpf_probe_read_user(code, sizeof(code), (void*)(address - sizeof(code))))
     return false;
-  // call rel32; or opcode ff /2, whose operand has no, one or four bytes of displacement.
+  // call rel32; or opcode ff /2, whose operand has no, one or four bytes of displacement. An
+  // operand with an index and a displacement is a byte longer, and is not seen.
   return code[1] == 0xe8 || (code[4] == 0xff && (code[5] & 0x38) == 0x10) ||
          (code[3] == 0xff && (code[4] & 0x38) == 0x10) ||
          (code[0] == 0xff && (code[1] & 0x38) == 0x10);
@@ -48,7 +49,9 @@ __noinline __u64 called_by_name(__u64 return_address) {
 #endif
 }
 
-// True if the call before `return_address` may have been to the function that `pc` lies in.
+// True if the call before `return_address` may have been to the function that `pc` lies in: it
+// names a target that is not far before `pc`, as no function of real programs is so large, or
+// it calls by a register, and so whatever that had.
 __noinline bool may_call(__u64 return_address, __u64 pc) {
   const __u64 max_function_size = 1 << 20;
   __u64 target = called_by_name(return_address);

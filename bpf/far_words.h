@@ -44,6 +44,8 @@ static __always_inline bool may_be_code(const struct page* page, __u64 word) {
           word - page->near_stack >= 2 * GOSYM_NEAR_STACK);
 }
 
+// Far words lie right behind the words of the top, which must not grow any more once there is
+// one. Those for which there is no room are left out: the reader then lacks their callers.
 __noinline __u64 append_far_word(__u64 offset, __u64 value) {
   struct gosym_sample* sample = scratch_sample();
   if (!sample)
@@ -82,8 +84,9 @@ __noinline __u64 take_code_words(__u64 offset, __u64 first, __u64 count) {
   return 0;
 }
 
-// `offset` is that of `stack`, as if all words of the sample's stacks were taken. How many
-// bytes were passed: up to the end of the page, or `end`.
+// `offset` is that of `stack`, as if all words of the sample's stacks were taken. Gives how
+// many bytes were passed: up to the end of the page, or `end`, which is above `stack`. A page
+// that cannot be read is passed, too: it may be of a buffer to which nothing was written yet.
 __noinline __u64 take_page(__u64 stack, __u64 offset, __u64 end) {
   __u32 zero = 0;
   struct page* page = bpf_map_lookup_elem(&pages, &zero);
@@ -112,6 +115,9 @@ static __always_inline void set_native_code(struct page* page, __u64 stack) {
   page->near_stack = stack - GOSYM_NEAR_STACK;
 }
 
+// Takes what lies from `stack` up to `end`, or nothing if that is not above it. In a Go program
+// this is the stack of a goroutine, as a rule, and no other code than the program's is looked
+// for. The loop has a turn more than the limit has pages, as the first may be part of one.
 __noinline __u64 take_far_words(__u64 stack, __u64 offset, __u64 end) {
   struct gosym_sample* sample = scratch_sample();
   __u32 zero = 0;

@@ -15,7 +15,8 @@ struct frame {
   __u64 return_address;
 };
 
-// With the word that lies above.
+// With the word that lies above: if it leads to Go code it may be the return address of a
+// function without a frame, which the chain passes over (note_passed()).
 struct frame_and_above {
   struct frame frame;
   __u64 above;
@@ -71,6 +72,10 @@ static __always_inline bool append_frame(struct gosym_sample* sample, __u64 fram
 // The steps of a walk follow the chain from a frame pointer on, as far as FRAMES_A_STEP goes.
 // `bottom` is where the stack begins that the next frame may lie on, `last` the frame that was
 // followed before. Each gives the last frame that it followed, `last` if none.
+//
+// Each says first that the walk has ended, and takes that back if its loop runs out: every
+// return within the loop is an end. Why it ended is in `user_end`, but of a part: it is
+// GOSYM_END_LIMIT before the walk, and stays so where the frames are too many.
 
 // Callers lie at higher addresses. Only from the stack of Go's scheduler, or of its signal
 // handler, the chain may lead down to that of a goroutine; code that uses the register for
@@ -133,7 +138,8 @@ __noinline __u64 step_on_part(__u64 frame_pointer, __u64 bottom, __u64 end, __u6
   return last;
 }
 
-// On the stack of a goroutine. 0 where the chain does not lead out of that.
+// On the stack of a goroutine. Gives 0 where the chain ends on it, and the last frame where it
+// leads elsewhere: then `user_end` holds only if take_goroutine_stack() knows no way on.
 __noinline __u64 step_on_goroutine(__u64 frame_pointer, __u64 bottom, __u64 end, __u64 last) {
   struct gosym_sample* sample = scratch_sample();
   if (!sample)
@@ -154,6 +160,7 @@ __noinline __u64 step_on_goroutine(__u64 frame_pointer, __u64 bottom, __u64 end,
       sample->user_end = GOSYM_END_ROOT;
       return 0;
     }
+    // Never without barriers: their place is beyond all others then (take_user_stack()).
     if (frame_pointer + 8 >= sample->barrier_place)
       frame->return_address = return_address_at(frame_pointer + 8, frame->return_address);
     if (!append_frame(sample, frame_pointer, &read))
@@ -168,7 +175,8 @@ __noinline __u64 step_on_goroutine(__u64 frame_pointer, __u64 bottom, __u64 end,
 
 enum walk { WALK_STACK, WALK_PART, WALK_GOROUTINE };
 
-// Takes STEPS_A_STRIDE steps of a walk of any kind.
+// Takes STEPS_A_STRIDE steps of a walk of any kind. A step gives one number, the last frame: it
+// is read again for where the next step begins.
 __noinline __u64 stride(enum walk walk, __u64 frame_pointer, __u64 bottom, __u64 end,
                         __u64 last) {
   struct gosym_sample* sample = scratch_sample();

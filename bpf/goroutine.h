@@ -2,8 +2,8 @@
 #pragma once
 
 // The goroutine that a thread runs, read from the memory of its process. What the fields mean
-// is told in src/go/goroutine_layout.h. All of it may be damaged or made up: what cannot be read
-// reads as 0.
+// is told in src/go/goroutine_layout.h. All of it may be damaged or made up: what cannot be
+// read reads as 0.
 
 #include "code.h"
 #include "kernel.h"
@@ -63,8 +63,8 @@ static __always_inline bool is_current_g(const struct gosym_go_program* program,
           g == read_word(m + program->m_gsignal));
 }
 
-// On arm64 Go code has its g in a register, which C code may use for something else; programs with
-// C code keep it in the memory of the thread as well.
+// On arm64 Go code has its g in a register, which C code may use for something else; programs
+// with C code keep it in the memory of the thread as well.
 static __always_inline __u64 current_g(const struct gosym_go_program* program) {
 #if defined(__TARGET_ARCH_arm64)
   struct gosym_sample* sample = scratch_sample();
@@ -80,8 +80,9 @@ static __always_inline bool has_on_stack(const struct goroutine* goroutine, __u6
 
 #if defined(__TARGET_ARCH_x86)
 // Finds where the goroutine left its stack from the stack pointer that it comes back to, or
-// nothing: its return address lies there, or behind a frame of up to three words. The last of
-// those is the frame pointer of the caller; if there is none it may be `frame`.
+// nothing: its return address lies there, or behind a frame of up to three words, as nanotime1
+// has with two of its own. The last of those is the frame pointer of the caller; if there is
+// none it may be `frame`.
 static __always_inline void find_left_stack(struct goroutine* found, __u64 place, __u64 frame) {
   __u64 before = frame > place ? frame : 0;
   for (int i = 0; i <= 3 && has_on_stack(found, place); i++, place += 8) {
@@ -113,7 +114,8 @@ static __always_inline bool has_called_c(const struct goroutine* goroutine, __u6
 }
 
 // The first word that C code has saved, below where its stack begins, that leads to a return
-// address on the stack of the goroutine; 0 if there is none.
+// address on the stack of the goroutine; 0 if there is none. The first functions save their
+// registers within a few words of there; below, more and more words are left of earlier calls.
 __noinline __u64 find_saved_stack_pointer(__u64 begin, __u64 sp, __u64 low, __u64 high) {
   const int max_words = 24;
   for (int i = 1; i <= max_words; i++) {
@@ -130,7 +132,9 @@ __noinline __u64 find_saved_stack_pointer(__u64 begin, __u64 sp, __u64 low, __u6
 // Finds the place where a goroutine that is still the current one left its stack: for the vDSO
 // (nanotime, walltime, time.now) or the race detector (racecall). The registers in its g are
 // those of an earlier system call. The stack pointer that they go back to is in %r12, or up to
-// Go 1.15 in %rbp. C code keeps these, or saves them before it uses them.
+// Go 1.15 in %rbp. C code keeps these, or saves them before it uses them: a function that keeps
+// frame pointers has saved %rbp where it leads now, others somewhere near where the stack
+// begins.
 static __always_inline void find_call_of_c(struct goroutine* found,
                                            struct registers registers) {
   __u64 frame = registers.fp;
@@ -186,7 +190,9 @@ static __always_inline bool find_current_left_stack(struct goroutine* found,
   return true;
 }
 
-// A pointer that is not a g is detected: no m points back to it.
+// A pointer that is not a g is detected: no m points back to it. `found` is all zeros before,
+// and stays so if the thread runs no goroutine. A g begins with the bounds of its stack; in
+// what it has saved (gobuf) pc follows sp, and bp follows lr.
 static __always_inline void find_goroutine(const struct gosym_go_program* program,
                                            struct registers registers,
                                            struct goroutine* found) {

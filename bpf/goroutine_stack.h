@@ -38,8 +38,8 @@ __noinline __u64 resume(__u64 end, __u64 sp, __u64 bp, __u64 high) {
   return frame;
 }
 
-// Bytes of the frame of cgocallback on arm64, from where it keeps the stack pointer that the runtime
-// had for the thread.
+// Bytes of the frame of cgocallback on arm64, from where it keeps the stack pointer that the
+// runtime had for the thread.
 #define CALLBACK_FRAME 48
 #define CALLBACK_SAVED 16
 
@@ -56,8 +56,8 @@ __noinline __u64 resume(__u64 end, __u64 sp, __u64 bp, __u64 high) {
 // chain leads out of the new one, too, to what has not been adjusted yet: there the words are
 // those of any frame.
 //
-// On arm64 cgocallback saves pc in the lowest word of that frame, and below it bp, which leads to
-// right below what was on top; how large the frame before is is not known.
+// On arm64 cgocallback saves pc in the lowest word of that frame, and below it bp, which leads
+// to right below what was on top; how large the frame before is is not known.
 __noinline __u64 find_callback(__u64 last, __u64 callback_frame, __u64 high) {
   struct gosym_sample* sample = scratch_sample();
   if (!sample)
@@ -85,8 +85,8 @@ __noinline __u64 find_callback(__u64 last, __u64 callback_frame, __u64 high) {
   return is_saved_frame(top, before, high) || follows_call(top) ? before : 0;
 }
 
-// Appends what the chain has of the C code that called Go code back. Where the chain goes on on
-// the goroutine's stack, which was left at `before` for that.
+// Appends what the chain has of the C code that called Go code back. Gives where the chain goes
+// on on the goroutine's stack, which was left at `before` for that; 0 if it does not.
 //
 // On the thread's stack the frame pointer of the Go code leads to the frame of cgocallback, on
 // top of the stack pointer that the runtime keeps for the thread. It has saved there the one
@@ -126,8 +126,8 @@ __noinline __u64 cross_callback(__u64 last, __u64 before, __u64 callback_frame, 
 //                            asmcgocall does as morestack
 //   mcall                    pc, sp and bp are those of the caller
 //   morestack                pc, sp and bp are those of a function that has not done anything
-//                            yet, so that its return address is on top of the stack; on arm64 it
-//                            is in lr, which is 0 else
+//                            yet, so that its return address is on top of the stack; on arm64
+//                            it is in lr, which is 0 else
 static __always_inline __u64 take_goroutine_top(const struct goroutine* goroutine) {
   if (!follows_call(goroutine->pc))
     return resume(goroutine->g0_sp, goroutine->sp, goroutine->bp, goroutine->high);
@@ -217,6 +217,8 @@ static __always_inline void go_on_to_goexit(struct gosym_sample* sample, __u64 l
     sample->user_end = GOSYM_END_ROOT;
 }
 
+// Follows the chain on the goroutine's stack, over C code that called Go code back, as often as
+// there is such code. An end that a walk has found holds where the stack does not go on.
 static __always_inline void take_goroutine_stack(struct gosym_sample* sample,
                                                  const struct gosym_go_program* program,
                                                  struct goroutine* goroutine,

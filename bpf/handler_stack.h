@@ -33,9 +33,11 @@ struct signal_frame {
   __u64 registers[15];
   __u64 stack_pointer;
 };
-#define SIGNAL_FRAME_SIZE 440
+#define SIGNAL_FRAME_SIZE 440  // sizeof(struct rt_sigframe)
 
-// Above the frame lies the state of the FPU, aligned to 64 bytes.
+// Above the frame lies the state of the FPU, aligned to 64 bytes. Its size differs by thread
+// and machine, so each that is possible is tried: a frame has the stack that sigaltstack was
+// told, which other words at its place do not.
 __noinline __u64 find_interrupted(__u64 stack, __u64 size) {
   for (int i = 0; i < GOSYM_FPU_SIZES; i++) {
     if (!fpu_sizes[i])

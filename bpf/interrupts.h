@@ -24,8 +24,9 @@ static __always_inline bool is_in_system_call(struct task_struct* task) {
 #endif
 }
 
-// A kernel that looks for errors of its own has stacks of twice the size. No other stack lies as
-// near. `room` is in a map: from there the verifier lets an address come back as a number.
+// A kernel that looks for errors of its own has stacks of twice the size. No other stack lies
+// as near. `room` is in a map: from there the verifier lets an address come back as a number.
+// The idle thread, number 0, does nothing by itself that wakes another: it was interrupted.
 static __always_inline bool is_in_interrupt(volatile __u64* room) {
   struct task_struct* task = (void*)bpf_get_current_task();
   __u64 here;

@@ -6,7 +6,8 @@
 #include "goroutine.h"
 #include "scratch.h"
 
-// Puts a label behind the stacks; what of its texts there is no room for is left out.
+// Puts a label behind the stacks; what of its texts there is no room for is left out. The place
+// is told by the depths of both stacks, so they must have been taken before (take_stacks()).
 __noinline bool take_label(__u64 key, __u64 key_size, __u64 value, __u64 value_size) {
   struct gosym_sample* sample = scratch_sample();
   if (!sample)
@@ -69,6 +70,9 @@ __noinline int take_label_bucket(__u64 bucket) {
   return 0;
 }
 
+// A map has its count, a byte of flags, and the binary logarithm of the number of buckets, in
+// this order, and the buckets behind. More than GOSYM_MAX_LABEL_BUCKETS are not looked at, and
+// of a bucket that is full only the first that goes on for it.
 static __always_inline void take_label_map(__u64 pointer) {
   __u64 map = read_word(pointer);
   __u64 buckets = read_word(map + 16);

@@ -38,7 +38,9 @@ struct {
   __array(values, struct ring);
 } rings SEC(".maps");
 
-// The reader comes by itself often enough; it is woken only when a ring fills faster.
+// The reader comes by itself often enough; it is woken only when a ring fills faster. `tick` is
+// the time that a sample stands for where its weight is 0; 0: the event counts no time, and a
+// sample that is lost none either.
 static __always_inline void output(struct gosym_sample* sample, struct gosym_counters* counts,
                                    __u64 tick) {
   __u32 cpu = sample->cpu;

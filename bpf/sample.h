@@ -61,7 +61,7 @@
 #endif
 
 // The least bytes of one CPU's ring, and the most. The sampler chooses: by the frequency, and
-// by what a sample may take, for 200 ms without a reader, which comes every 50 ms. The least
+// by what a sample may take, for a second without a reader, which comes every 50 ms. The least
 // lasts for half a second at 99 a second: in half of it 12 of 353,689 samples were lost on a
 // machine with three times the work that it had CPUs for.
 #define GOSYM_MIN_RING_SIZE (1024 * 1024)

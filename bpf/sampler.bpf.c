@@ -24,6 +24,10 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 __u64 unfollowed;  // children beyond GOSYM_MAX_TARGETS
 
+// A tick is noted before it is known whose it is: by the ticks that others had it is seen which
+// of a target's did not come. The kernel sends all ticks of a clock for that
+// (BpfSampler::open_event), so what is not to be sampled, the idle task included, is left out
+// only here.
 static __noinline int take_sample(struct bpf_perf_event_data* ctx, __u32 event) {
   __u64 pid_tgid = bpf_get_current_pid_tgid();
   __u32 pid = pid_tgid >> 32;

@@ -62,7 +62,9 @@ __noinline __u64 return_address_at(__u64 place, __u64 address) {
 }
 
 // Puts the return address of the next barrier into the words that were taken of the stack,
-// which lies so many bytes further up than they do in the sample.
+// which lies so many bytes further up than they do in the sample. It goes to the far words if
+// the top does not reach there; a place that is not among the words at all is left to the
+// reader, who refuses its offset.
 __noinline __u64 restore_return_address(__u64 place, __u64 distance) {
   struct gosym_sample* sample = scratch_sample();
   if (!sample)

@@ -88,8 +88,9 @@ static __always_inline __u64 end_of_native_stack(__u64 place) {
   return thread - place < near ? thread : 0;
 }
 
-// Beyond the top, if all of that was taken: it ends at `end`. Pages of a buffer that was not
-// touched may end the top of a native stack early.
+// Beyond the top, if all of that was taken: it ends at `end`. Far words follow the largest top
+// only, as less was wanted otherwise; but pages of a buffer that was not touched may end the
+// top of a native stack early. Nothing is looked for on one that goes on on others.
 static __always_inline void take_beyond_top(struct gosym_sample* sample,
                                             const struct goroutine* goroutine, __u64 end,
                                             bool has_others) {
@@ -220,6 +221,7 @@ static __always_inline void put_passed(struct gosym_sample* sample) {
     sample->passed_count = passed->count;
 }
 
+// Each part begins where those before it end, so the order is that of `stack` in gosym_sample.
 static __always_inline void take_top(struct gosym_sample* sample,
                                      const struct goroutine* goroutine,
                                      const struct handler_stack* handler) {

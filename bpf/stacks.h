@@ -38,7 +38,8 @@ static __always_inline __u64 find_creator(const struct gosym_sample* sample,
 }
 
 // `ctx` is the program's own. The registers are those of user code, with an ip of 0 where there
-// is none.
+// is none. Parts are taken in the order in which gosym_sample has them in `stack`: the place of
+// each is counted by the depths and sizes of those before.
 static __always_inline void take_stacks(void* ctx, struct gosym_sample* sample,
                                         struct registers registers, bool is_in_kernel) {
   __u32 pid = sample->pid;

@@ -40,7 +40,9 @@ static __always_inline __u32 timer_of(__u64 period, bool is_first) {
   return is_first ? GOSYM_TIMERS : period % GOSYM_TIMERS;
 }
 
-// Ticks are due at equal distances, however late they come.
+// Ticks are due at equal distances, however late they come: so the last one is noted for when
+// it was due, or lateness would add up. One that comes too early is of a timer that was started
+// anew, and is counted from.
 static __always_inline __u64 take_due(__u64* last_tick, __u64 period, __u64 now) {
   __u64 distance = now - *last_tick;
   bool is_unknown = !*last_tick || distance > period + GOSYM_MAX_STANDSTILL;
@@ -54,8 +56,8 @@ static __always_inline __u64 take_due(__u64* last_tick, __u64 period, __u64 now)
 }
 
 // The first timer's ticks count until the handover, those of the slow timers from then on. Its
-// last tick is due exactly at the handover, as first_timer_ns is a number of whole ticks: half a
-// tick more lets that one count even if it is a little late.
+// last tick is due exactly at the handover, as first_timer_ns is a number of whole ticks: half
+// a tick more lets that one count even if it is a little late.
 static __always_inline bool is_counted(struct gosym_counters* counts, __u32 event,
                                        bool is_first, __u64 now) {
   if (is_first && !counts->handover)

@@ -8,8 +8,8 @@
 #include "user_memory.h"
 
 // True if the chain of the thread's stack, up to the frame `last`, may have passed over frames
-// before it came to where that stack begins. On arm64, where frames lie elsewhere in it, it does
-// not if it leads to what left the goroutine's.
+// before it came to where that stack begins. On arm64, where frames lie elsewhere in it, it
+// does not if it leads to what left the goroutine's.
 static __always_inline bool lacks_frames(const struct goroutine* goroutine,
                                          struct registers registers, __u64 last) {
 #if defined(__TARGET_ARCH_x86)
@@ -19,6 +19,10 @@ static __always_inline bool lacks_frames(const struct goroutine* goroutine,
 #endif
 }
 
+// Begins with the stack that the code runs on. If that works for a goroutine which has left its
+// own, the chain is followed to where it was entered, and goes on on the goroutine's. Of a
+// program without frame pointers that has the frames of its top only, and the reader finds the
+// others.
 static __always_inline void walk_user_stack(struct gosym_sample* sample,
                                             struct registers registers,
                                             const struct gosym_go_program* program,
@@ -44,6 +48,8 @@ static __always_inline void walk_user_stack(struct gosym_sample* sample,
   }
 }
 
+// More frames are appended than a sample keeps, the outer ones in a ring: the depth counts all
+// of them until the end, when those that are missing are told apart.
 static __always_inline void take_user_stack(struct gosym_sample* sample,
                                             struct registers registers,
                                             const struct gosym_go_program* program,

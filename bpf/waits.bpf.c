@@ -108,7 +108,8 @@ static __always_inline __u32 state_of(struct task_struct* task, __u64 state) {
   return state_of_waiting(task);
 }
 
-// The current thread is the one that leaves.
+// The current thread is the one that leaves. `left` is set last: until then wake(), which may
+// run on another CPU, takes the thread for one that is on its CPU, and notes nothing.
 SEC("raw_tp/sched_switch")
 int leave_cpu(struct bpf_raw_tracepoint_args* ctx) {
   __u64 pid_tgid = bpf_get_current_pid_tgid();
@@ -172,6 +173,7 @@ static __always_inline __u32 doublings_of(__u32 pid, __u64 now) {
   struct gosym_wait_rate* rate = is_bounded() ? bpf_map_lookup_elem(&rates, &pid) : 0;
   if (!rate)
     return 0;
+  // Signed: another CPU may have begun the span a little after this `now`.
   __u64 since = now - rate->begin;
   __u32 doublings = rate->doublings;
   if ((__s64)since >= (__s64)span) {
@@ -355,7 +357,8 @@ static __always_inline void take_task_stack(struct task_struct* task,
 
 // Reports the threads that are on no CPU when the recording ends: written to whoever reads the
 // iterator, as samples without a user stack. That is left to the reader, who can read the
-// memory of others; `unwalked` is the instruction pointer.
+// memory of others; `unwalked` is the instruction pointer. A thread that has come to a CPU by
+// now is reported there, by come_to_cpu(): whichever of the two is first takes `left` away.
 SEC("iter/task")
 int take_open_wait(struct bpf_iter__task* ctx) {
   struct task_struct* task = ctx->task;

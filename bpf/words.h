@@ -12,8 +12,9 @@
 
 // Takes words of a stack into the sample, behind `begin` bytes of what that holds. A page at a
 // time: the stack may end before, and of a buffer in a large frame pages may not be there, as
-// nothing was written to them yet. Those are zeros. The number of bytes taken, up to the end of
-// the last page that is there.
+// nothing was written to them yet. Those are zeros. Gives the number of bytes taken, up to the
+// end of the last page that is there: missing pages at the end are taken for the end of the
+// stack.
 __noinline __u64 take_words(__u64 begin, __u64 stack, __u64 wanted) {
   const __u64 page = 4096;
   const __u64 max_hole = 5 * page;  // pages that are not there cost most
