@@ -188,7 +188,9 @@ void HeldEvents::on_comm(CommEvent& event, Records& out) {
     out.emplace_back(std::move(event));
 }
 
-// True if it is another name than before.
+// True if it is another name than before. Of the names before only those are kept that a sample
+// may still ask for: the one that held when the last samples had come, and those after it; and
+// of a thread that was given out, where names are given as they come, the last.
 bool HeldEvents::rename(HeldThread& thread, const CommEvent& event) const {
   auto& names = thread.names;
   if (!names.empty() && names.back().name == event.comm)

@@ -37,8 +37,8 @@ constexpr uint64_t kChunkTime = 900'000'000;
 // three times as much as is, after the kernel's symbols have been read.
 constexpr uint64_t kGiveBackTime = 10'000'000'000;
 
-// Times of samples are multiples of it, in nanoseconds: they are told in 1.4 bytes less each, of
-// 10 to 15. An interrupt takes longer.
+// Times of samples are multiples of it, in nanoseconds: they are told in 1.4 bytes less each,
+// of 10 to 15. An interrupt takes longer.
 constexpr uint64_t kTimeUnit = 1024;
 
 // Share of the 50 ms between two looks at the rings: large files do not make samples wait for
@@ -281,6 +281,7 @@ Result<> Recorder::end_part() {
     return collected;
   if (auto written = write(); !written)
     return written;
+  // Before the maps are written, so that those of processes which run have room in each part.
   perf_maps_.begin_part();
   if (auto written = write_perf_maps(last_write_); !written)
     return written;
@@ -800,7 +801,8 @@ void Recorder::on_exec(const CommEvent& event) {
   process.program_since = event.time;
   if (process.unreadable_at && *process.unreadable_at < event.time)
     process.unreadable_at.reset();
-  // The map of the program before is still to be read, if that had samples.
+  // The map of the program before is still to be read, if that had samples: as of the last
+  // moment of that program.
   if (process.perf_map) {
     if (process.is_sampled)
       left_perf_maps_.push_back({event.pid, event.time - 1, *process.perf_map});
@@ -851,7 +853,8 @@ void Recorder::want_left_images(const RecordedSample& sample) {
       archive_.want(left.images);
 }
 
-// Something happened since then of which no event came.
+// Something happened since then of which no event came. A process of which only code was to be
+// looked for is read as a whole then, and as of this time; else the earlier time stays.
 void Recorder::read_later(uint32_t pid, ProcessState& process, uint64_t since) {
   if (!process.incomplete_since || std::exchange(process.lacks_only_code, false))
     process.incomplete_since = since;
@@ -901,8 +904,9 @@ void Recorder::read_again(uint32_t pid, ProcessState& process) {
 }
 
 // A process ends with its last thread, and is forgotten once all samples and events of it are
-// here: those that lay in a ring when it was seen to be gone have come one look later. A
-// recorder may run for days, with many processes a second.
+// here: those that lay in a ring when it was seen to be gone have come one look later, so it
+// stays for one more call after is_gone was set. A recorder may run for days, with many
+// processes a second.
 Result<> Recorder::forget_ended() {
   if (auto finished = finish_replaced(); !finished)
     return finished;

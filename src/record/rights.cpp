@@ -73,7 +73,8 @@ std::optional<Error> find_obstacle(const proc::Status& status) {
   return std::nullopt;
 }
 
-// Each namespace has a number as a file; those of the first are the same since Linux 3.8.
+// Each namespace has a number as a file; those of the first are the same since Linux 3.8. A
+// kernel without such namespaces has no file: everybody is in the first one.
 bool is_first_namespace(const char* path, ino_t first) {
   struct stat status {};
   return stat(path, &status) != 0 || status.st_ino == first;

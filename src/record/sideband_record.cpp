@@ -188,6 +188,7 @@ Result<SidebandRecord> parse_sideband_record(Bytes data) {
     return errorf("side-band record: {:#x} bytes, its header says {:#x}", data.size(), size);
 
   size_t trailer = place_of_trailer(data, kTrailerSize);
+  // There for certain: the trailer lies within the record, whose size was checked above.
   uint64_t time = load<uint64_t>(data, trailer + 8).value();
   return parse_sideband_body(data.first(trailer).subspan(kHeaderSize), type, misc, time);
 }

@@ -329,6 +329,7 @@ void BpfSampler::set_ticks() {
 }
 
 std::string BpfSampler::shortcomings() const {
+  // Also without a clock among the events: then there are no timers that could be too few.
   if (slow_timers_ == kMaxSlowTimers)
     return {};
   rlimit limit{};

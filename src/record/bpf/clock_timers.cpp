@@ -11,6 +11,8 @@ static_assert(GOSYM_TIMERS == kMaxSlowTimers);
 
 uint32_t slow_timer_count(uint64_t file_limit, size_t cpu_count, size_t clock_count) {
   constexpr uint32_t kFewest = 4;
+  // Half may be the side-band's (Sideband::has_room_for()), a quarter the archive's
+  // (max_open()).
   uint64_t allowed = file_limit / 4;
   for (uint32_t count = kMaxSlowTimers; count >= kFewest; count /= 2)
     // One file for each timer, and one for the first timer of each clock.
@@ -19,7 +21,8 @@ uint32_t slow_timer_count(uint64_t file_limit, size_t cpu_count, size_t clock_co
   return 0;
 }
 
-// Multiples of the golden ratio lie apart from each other, however many there are.
+// Multiples of the golden ratio lie apart from each other, however many there are. A spread of
+// 0.3 keeps the slowest rate, 0.7, above half of the fastest, 1.3.
 std::vector<uint64_t> slow_timer_periods(uint64_t tick, uint32_t count, double shift) {
   constexpr double kGolden = 0.6180339887498949;
   constexpr double kSpread = 0.3;

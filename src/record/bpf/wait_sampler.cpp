@@ -122,7 +122,9 @@ std::vector<uint64_t> read_top(MemoryHelper& memory, uint32_t pid, uint64_t stac
   return words;
 }
 
-// The addresses that the chain of frame pointers leads to, as far as the words go.
+// The addresses that the chain of frame pointers leads to, as far as the words go. It ends at
+// the inner frames: no outer ones are told apart here, so that a deeper stack is one that was
+// cut.
 std::vector<uint64_t> walk(const gosym_sample& sample, std::span<const uint64_t> words,
                            uint32_t& end) {
   std::vector<uint64_t> stack = {sample.unwalked};
@@ -266,7 +268,8 @@ WaitSampler::WaitSampler(Keeper& keeper, const SamplerOptions& options)
     : keeper_(keeper), options_(options), rate_(kMaxProcessWaitRate) {}
 
 // Down at once, for rings are filling; up in small steps, for thresholds take some time to
-// follow.
+// follow. Called at each drain: of less time than there is between two as a rule, half a span,
+// a rate says little.
 void WaitSampler::adapt(uint64_t taken) {
   uint64_t now = monotonic_ns();
   uint64_t since = now - adapted_;
@@ -345,6 +348,8 @@ std::string WaitSampler::with_user_stack(std::string_view record) {
   return result;
 }
 
+// The iterator is read while the programs still run: a thread that comes to a CPU meanwhile has
+// its sample there, and none is in both. Only then nothing new begins.
 std::vector<std::string> WaitSampler::stop() {
   constexpr size_t kSampleHeader = offsetof(gosym_sample, stack);
   std::vector<std::string> records;

@@ -85,6 +85,8 @@ bool is_data(const elf::Section& section) {
 }
 
 // Places in a section where a record of the runtime may begin: it has the address of the table.
+// A program has one, and few words that happen to be the same; data that was made for it could
+// have any number, and so be kept as a whole.
 std::vector<uint64_t> find_records(const elf::Section& section, const elf::Image& image,
                                    const elf::Section& table, const SparseCopy& file) {
   // Read in pieces into one buffer, as these sections are only looked through and not kept.

@@ -370,6 +370,7 @@ Result<UniqueFd> FileHelper::take_reply(const Request& request, Reply& reply) {
   // another is started for the next look.
   stop();
   hung_count_++;
+  // Others are asked again: a disk is only busy, and a look at a process is at no device.
   if (is_unnamed(request.device))
     slow_.insert(request.device);
   return Error("on a file system that takes too long to answer");

@@ -219,6 +219,8 @@ std::optional<std::string> find_version(SparseCopy& copy, const elf::Image& imag
   return std::string(version.value_or(go::kVersionWithSegments));
 }
 
+// Looks through the code of a segment, as far as `left` bytes of all segments go. The pieces
+// overlap by the code that the search needs in one of them.
 std::optional<go::GoroutinePointer> find_pointer(const SparseCopy& copy,
                                                  const elf::Segment& code, uint16_t machine,
                                                  uint64_t& left) {

@@ -87,7 +87,8 @@ void note_size(PerfMaps::Place& place, const struct stat& status) {
 }
 
 // Removes lines that are none of a map from a text that begins at an offset of its file. The
-// marks are those of the file, and become those of the lines that are kept.
+// marks are those of the file, and become those of the lines that are kept: a mark within a
+// line, of which the rest was not written yet, becomes that of the lines before it.
 void keep_lines(std::string& text, uint64_t offset, std::vector<PerfMapMark>& marks) {
   auto mark = marks.begin();
   size_t kept = 0;

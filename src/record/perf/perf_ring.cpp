@@ -155,6 +155,7 @@ perf_event_attr sampling_event(const EventType& event, const SamplerOptions& opt
   perf_event_attr attr = timed_event(event);
   RecordedEvent rate = to_recorded(event, options);
   attr.freq = rate.period == 0;
+  // One field with sample_period: `freq` says which of the two it is.
   attr.sample_freq = rate.period == 0 ? rate.frequency : rate.period;
   attr.disabled = 1;
   attr.exclude_idle =

@@ -35,7 +35,8 @@ public:
   using Places = std::vector<Place>;
 
   // The process mapped code of a file, which is looked at while a process has it mapped. What
-  // was mapped there before is gone.
+  // was mapped there before is gone, and as a whole if only a part of it was covered: the rules
+  // of the rest are not known any more, and its words are all kept.
   void map(Places& places, const MapEvent& mapping, bool is_go, const UniqueFd& file);
 
   // The rule that finds the caller of the function at an address; none for code that is not

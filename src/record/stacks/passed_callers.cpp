@@ -21,7 +21,9 @@ bool is_frameless(const std::vector<uint64_t>& stack, const RuleOf& rule_of) {
          rule->frame_kind == UnwindRule::FramePointer::kUnchanged;
 }
 
-// All that follows the address that was put in before this index lies one further.
+// All that follows the address that was put in before this index lies one further. What begins
+// right there moves, too: the passed caller is still of the stack before it. A gap or a start
+// of 0 means that there is none.
 void put_before(size_t index, RecordedSample& sample, std::vector<StackSwitch>& switches) {
   sample.gap += index <= sample.gap && sample.gap != 0;
   sample.goroutine_start += index <= sample.goroutine_start && sample.goroutine_start != 0;

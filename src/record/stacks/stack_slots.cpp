@@ -146,6 +146,8 @@ std::vector<SampledAddress> chain_of(const RecordedSample& sample) {
   return chain;
 }
 
+// The chain of the stack that the code runs on ends in the gap only if that lies on the same
+// stack, and so before the first frame of the goroutine's: report's walk has it so, too.
 ChainState state_of(const RecordedSample& sample, const StackTop& top) {
   bool is_of_goroutine = sample.goroutine_start != 0 && sample.goroutine_start <= sample.gap;
   return {.frame_offset = sample.frame_offset,
@@ -164,7 +166,8 @@ uint64_t walk(const RecordedSample& sample, const StackTop& top, const UsefulWor
   if (chain.empty())
     return kMaxWordOffset;
   KnownCode code(rule_of);
-  // The leaf's rule may be unknown, as there was no time to look: then it may be in a register too.
+  // The leaf's rule may be unknown, as there was no time to look: then it may be in a register
+  // too.
   NotedWords noted(words, top, needed);
   if (!code.rule(chain.front()))
     noted.register_at(kLinkRegister);
@@ -249,7 +252,8 @@ private:
 };
 
 // True if the word there is 0, and the next ones lead to no code: above the first function of a
-// fiber lies nothing that called it. A walk that went wrong ends amid other callers.
+// fiber lies nothing that called it. A walk that went wrong ends amid other callers, of which
+// one lies within so many words.
 bool is_end_of_fiber(const StackTop& top, const CodeRanges& code, uint64_t offset) {
   constexpr size_t kNextWords = 128;
   size_t index = offset / 8;
@@ -304,6 +308,8 @@ void select_stack_slots(const RecordedSample& sample, const StackTop& top,
                         const CodeRanges& code, const RuleOf& rule_of,
                         std::vector<StackWord>& needed) {
   needed.clear();
+  // Words are told from a place that is a multiple of 8, and on arm64 16 bytes further in: how
+  // far that is from the stack pointer goes with the words, in the place of registers.
   if (top.misaligned % 8 != 0)
     needed.push_back({offset_of_register(kStackAlignment), stack_alignment(top)});
   if (top.misaligned >= 8)
