@@ -16,7 +16,9 @@ class Builder {
 public:
   explicit Builder(const RecordedImage& image) : image_(image) {}
 
-  // Takes from the room what the whole file may need.
+  // Takes from the room what the whole file may need. A piece that brings more bytes than the
+  // first one said, or lies beyond the end of the image, drops the file, as one without a
+  // first.
   void add(const ImagePiece& piece, uint64_t& room) {
     if (piece.total > 0)
       // The first piece of a file tells how many bytes of it were kept in all. Another such

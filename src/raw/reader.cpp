@@ -652,6 +652,8 @@ void add_ancestors(const Recording& recording, Ids& ids) {
   }
 }
 
+// The end of a thread or process is not needed: nothing that replays samples asks for it
+// (ProcessHistory). Code of the kernel and cgroups may be those of any sample.
 bool is_needed(const Event& event, const Ids& ids) {
   if (const auto* map = std::get_if<MapEvent>(&event))
     // The mappings of a process that has neither samples nor descendants with samples name

@@ -73,7 +73,9 @@ private:
   std::vector<Known> label_sets_;
 };
 
-// Cuts an interval to a range of time; its weight is 0 if nothing of it lies there.
+// Cuts an interval to a range of time; its weight is 0 if nothing of it lies there. The
+// sample's time is the end of its interval, and has to lie in the range for the filter to keep
+// it, which `end` does not.
 void cut_interval(RecordedSample& sample, const TimeRange& range, uint64_t begin_time) {
   uint64_t begin = begin_time + range.begin;
   uint64_t end = range.end > UINT64_MAX - begin_time ? UINT64_MAX : begin_time + range.end;

@@ -98,7 +98,8 @@ std::span<const StackWord> without_registers(std::span<const StackWord> top) {
 }
 
 // A place is told by how far above its word it is. Such distances are multiples of 8, as a
-// rule, and small if the three bits that are 0 come last.
+// rule, and small if the three bits that are 0 come last. Places and offsets are far below
+// 4 GiB; only the distance of a word that is 0 is negative, and goes round in both directions.
 uint32_t height_of(const StackWord& word) {
   return std::rotr(static_cast<uint32_t>(word.value - word.offset), 3);
 }
@@ -197,7 +198,9 @@ uint32_t common_shift(std::span<const SampleBatch::Row> rows) {
   return bits == 0 ? 0 : static_cast<uint32_t>(std::countr_zero(bits));
 }
 
-// Codes numbers that are mostly 0 or one more than the largest so far.
+// Codes numbers that are mostly 0 or one more than the largest so far: 0 as itself, others as 1
+// and their distance below the largest, which is negative for a new one. Writer and reader pass
+// the same numbers in the same order.
 class NewestCoding {
 public:
   uint64_t encode(uint64_t number) {
@@ -423,7 +426,8 @@ std::string SampleBatch::encode(StackTreeWriter& tree) const {
   return payload;
 }
 
-// The top before it of the thread that first has it; 0 if there is none.
+// The top before it of the thread that first has it; 0 if there is none. A base has a smaller
+// number than its top: readers, who take tops in their order, have it by then.
 std::vector<uint32_t> SampleBatch::top_bases() const {
   std::vector<uint32_t> bases(top_count());
   std::vector<bool> are_known(top_count());
@@ -656,7 +660,8 @@ void set(T& value, uint64_t number) {
 template <class Owner, class T>
 void fill(pbf_reader& in, const Column<Owner, T>& column, size_t& next, std::span<Row> rows) {
   // A column may come in several parts, too: its state is that of the rows that are filled
-  // already.
+  // already. `next` cannot pass the end: read_tables() has counted the numbers of all parts,
+  // and there are as many rows.
   uint64_t before = next == 0 ? 0 : static_cast<uint64_t>(rows[next - 1].*column.member);
   NewestCoding newest;
   if (column.coding == Coding::kNewest)
@@ -829,7 +834,8 @@ public:
                                         : !add_words_by_step(i, tops);
       for (uint32_t j = 0; j < registers; j++)
         is_wrong |= !add_register(tops.words);
-      // Stacks are bounded in this way, too: a few bytes may stand for kMaxTopWords words, any number of times.
+      // Stacks are bounded in this way, too: a few bytes may stand for kMaxTopWords words, any
+      // number of times.
       if (tops.words.size() > kMaxChunkWords)
         return errorf("tops of more than {} words", kMaxChunkWords);
       if (is_wrong)
@@ -1076,6 +1082,7 @@ private:
     });
   }
 
+  // A gap of 0 is none, and has nothing missing; else 1 to kMaxMissing frames are.
   bool is_wrong_gap(const Row& row) {
     uint32_t size = referred_.stacks.size(row.user_index);
     bool is_sound =

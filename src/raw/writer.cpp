@@ -259,7 +259,8 @@ Result<OutputFile> open_standard_output() {
   return OutputFile{std::move(fd), "standard output"};
 }
 
-// A recording that was ended in order, without a sample: nothing is lost with it.
+// A recording that was ended in order, without a sample: nothing is lost with it. One that is
+// damaged, or has more chunks than this looks at, passes for one with samples, and is kept.
 bool is_without_samples(const UniqueFd& file) {
   constexpr int kMaxChunks = 4096;
   uint64_t offset = sizeof(FileHeader);

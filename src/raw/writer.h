@@ -92,7 +92,8 @@ public:
   static Result<std::unique_ptr<Writer>> create(OutputFile output, const RecordingInfo& info,
                                                 const Clocks& clocks = clocks_now());
 
-  // Adds to a recording that has been read from there, behind its last whole chunk.
+  // Adds to a recording that has been read from there, behind its last whole chunk. No samples:
+  // their tree of stacks is begun with the header.
   static Result<std::unique_ptr<Writer>> append_to(const std::string& path,
                                                    const Recording& recording);
   ~Writer();
