@@ -75,6 +75,8 @@ PathRules::PathRules(const ReachablePaths* paths, bool is_to_read, bool may_sign
   if (!paths || version == 0)
     return;
   const auto& known = kKnown[version - 1];
+  // One who is given paths may have to connect, as a fetcher: the network is refused here to
+  // those alone that are given none, and to most others by their filter of calls.
   bool is_alone = paths->read.empty() && paths->written.empty() && !is_to_read;
   Refused refused{
       first_bits(known.files) & (is_to_read ? ~kToRead : UINT64_MAX),

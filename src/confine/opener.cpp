@@ -515,7 +515,8 @@ bool understand(const CallMade& made, Understood& call) {
   }
 }
 
-// False: the time is over. Of requests that were given up replies may come late.
+// False: the time is over. Of requests that were given up replies may come late; the time
+// begins anew with each, as an opener is at work then.
 bool receive_reply(const FileRequest& request, FileReply& reply, UniqueFd& opened,
                    int patience) {
   pollfd entry = {.fd = openers.get(), .events = POLLIN, .revents = 0};

@@ -235,6 +235,8 @@ private:
   }
 
   [[noreturn]] static void end_by(int signal) {
+    // The signal may be one that is blocked for the signalfd: raised, it waits until all are
+    // let in. The exit is for a signal that ends nobody.
     rlimit none{};
     setrlimit(RLIMIT_CORE, &none);  // the parser has left one
     ::signal(signal, SIG_DFL);

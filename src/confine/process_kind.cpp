@@ -147,7 +147,8 @@ void enter(ProcessKind kind, const ReachablePaths& paths) {
   PathRules rules(row.paths == PathFilter::kNone ? nullptr : &paths,
                   /*is_to_read=*/row.paths == PathFilter::kToRead && paths.read.empty(),
                   /*may_signal=*/(row.capabilities & kToSignal) != 0);
-  // Whose paths no opener takes has to open them itself.
+  // Without a filter no call with a path goes to an opener. A parser opens its files itself
+  // then, which Landlock would refuse: its paths are all left.
   bool has_filter = row.filter != CallFilter::kNone && load_call_filter(row.filter);
   if (has_filter || row.paths != PathFilter::kRefused)
     rules.apply();
