@@ -83,7 +83,8 @@ std::optional<Hierarchy> hierarchy_of(std::string_view line, std::string_view mo
   return std::nullopt;
 }
 
-// Least limit of the cgroup and of those above it.
+// Least limit of the cgroup and of those above it. The path is cut level by level, and is empty
+// for the root, which is looked at last.
 uint64_t least_limit(Hierarchy hierarchy) {
   constexpr size_t kMaxText = 4096;
   uint64_t least = UINT64_MAX;

@@ -26,6 +26,8 @@ std::string package_of_list(std::string_view file) {
   return std::string(file.substr(0, file.find(':')));
 }
 
+// The path by which a list may have the file instead: /lib is a link to /usr/lib, and a package
+// has a file by one of both.
 std::string other_path(const std::string& path) {
   std::string_view usr = "/usr";
   return path.starts_with("/usr/") ? path.substr(usr.size()) : std::string(usr) + path;

@@ -143,6 +143,7 @@ std::optional<uint64_t> start_time_of(uint32_t pid) {
   return parse_start_time(*stat, static_cast<uint64_t>(sysconf(_SC_CLK_TCK)));
 }
 
+// Also true if there is no process of that number any more: it has no threads then.
 bool has_ended(uint32_t pid) {
   for (uint32_t tid : thread_ids(pid))
     if (auto status = status_of(tid); status && status->state != 'Z' && status->state != 'X')
