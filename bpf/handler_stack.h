@@ -52,6 +52,7 @@ __noinline __u64 find_interrupted(__u64 stack, __u64 size) {
 }
 #endif
 
+// The thread is on it if the stack pointer lies there; one that has none has a size of 0.
 static __always_inline struct handler_stack find_handler_stack(__u64 stack_pointer) {
   struct handler_stack found = {};
 #if defined(__TARGET_ARCH_x86)

@@ -53,7 +53,7 @@ static __always_inline void take_label_slice(__u64 slice) {
 #define GO_BUCKET_VALUES (GO_BUCKET_KEYS + GO_BUCKET_SLOTS * 16)
 #define GO_BUCKET_NEXT (GO_BUCKET_VALUES + GO_BUCKET_SLOTS * 16)
 #define GO_BUCKET_SIZE (GO_BUCKET_NEXT + 8)
-#define GO_FIRST_FULL 5
+#define GO_FIRST_FULL 5  // below it is the state of a slot that is empty, or has moved
 
 __noinline int take_label_bucket(__u64 bucket) {
   for (int i = 0; i < GO_BUCKET_SLOTS; i++) {

@@ -114,6 +114,7 @@ int note_exit(struct bpf_raw_tracepoint_args* ctx) {
   bool is_target_tid = has_target_tids && bpf_map_lookup_elem(&target_tids, &tid);
   if (is_target_tid || bpf_map_lookup_elem(&target_pids, &pid))
     note_end(task, tid);
+  // The last of the process's threads: all others have begun to exit before.
   if (BPF_CORE_READ(task, signal, live.counter) == 0)
     bpf_map_delete_elem(&go_programs, &pid);
   return 0;

@@ -78,6 +78,8 @@ __noinline __u64 restore_return_address(__u64 place, __u64 distance) {
   return 0;
 }
 
+// Begins anew with the first barrier, as the walk along the frame pointers has passed them.
+// Beyond the limit the words keep the address of runtime.stackBarrier.
 __noinline __u64 restore_return_addresses(__u64 barriers, __u64 distance) {
   struct gosym_sample* sample = scratch_sample();
   if (!sample)

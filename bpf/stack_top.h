@@ -103,8 +103,9 @@ static __always_inline void take_beyond_top(struct gosym_sample* sample,
     take_far_words(end, size, end_of_native_stack(end));
 }
 
-// Takes another stack's words up to where that is left, or else to where it ends. Gives
-// where they end, if there were any.
+// Takes another stack's words up to where that is left, or else to where it ends: `high`, or as
+// far as `limit` bytes for all stacks of the sample go. Gives where they end, if there were
+// any.
 __noinline __u64 take_piece(__u32 index, __u64 high, __u64 limit) {
   struct gosym_sample* sample = scratch_sample();
   struct stack_pieces* pieces = current_pieces();

@@ -91,6 +91,8 @@ static __always_inline __u32 state_of_waiting(struct task_struct* task) {
   return is_throttled(task) ? GOSYM_STATE_THROTTLED : GOSYM_STATE_WAITING_FOR_CPU;
 }
 
+// A state is a set of bits, and the kernel's names stand for several of them: so those that
+// mean more come first. Without any of them the thread could run on.
 static __always_inline __u32 state_of(struct task_struct* task, __u64 state) {
   if (state & TASK_STOPPED)
     return GOSYM_STATE_STOPPED;
@@ -187,6 +189,9 @@ static __always_inline __u32 doublings_of(__u32 pid, __u64 now) {
   return doublings < GOSYM_MAX_DOUBLINGS ? doublings : GOSYM_MAX_DOUBLINGS;
 }
 
+// With the last sample that a process may have in a span its threshold is doubled, and the next
+// span begins at once. An entry that another CPU makes meanwhile is kept: it is looked up
+// again.
 static __always_inline void count_sample(__u32 pid, __u64 now) {
   if (!is_bounded())
     return;
@@ -303,7 +308,8 @@ static __always_inline void take_wait(void* ctx, const struct gosym_wait* wait,
   }
 }
 
-// The current thread has come to a CPU.
+// The current thread has come to a CPU. `left` is taken away before anything else is done, or
+// take_open_wait() could report the wait once more.
 static __always_inline int come_to_cpu(void* ctx) {
   __u64 pid_tgid = bpf_get_current_pid_tgid();
   __u32 tid = (__u32)pid_tgid;
