@@ -434,7 +434,9 @@ bool ask_for_folder(uint64_t path, uint64_t mode, Understood& call) {
   return true;
 }
 
-// False: it is none that is known.
+// False: it is none that is known. Calls that rename, remove or make something are taken to
+// start at the working directory and to have no flags, as ours are made: the opener lets
+// through none whose name the user did not give, so others can do no harm.
 bool understand(const CallMade& made, Understood& call) {
   const auto& a = made.arguments;
   FileRequest& request = call.request;
