@@ -169,6 +169,7 @@ Result<> add_kernel_symbols(Result<std::string> decoded, Recording& recording) {
   return Ok{};
 }
 
+// Types that are unknown, or kept as they are, do not come here: add() has taken them.
 Result<> add_payload(ChunkType type, Bytes payload, Parsing& parsing) {
   switch (type) {
     case ChunkType::kInfo:

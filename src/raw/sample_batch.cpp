@@ -539,6 +539,9 @@ void read_number(pbf_reader& in, Tables& tables) {
   }
 }
 
+// Takes the tables of both versions, a payload having those of one: Tables::has_offsets() tells
+// them apart. A field that comes in several parts goes on, and one of a later version is
+// skipped.
 void read_table(pbf_reader& in, Tables& tables) {
   switch (in.tag()) {
     case kCallers:
@@ -847,6 +850,7 @@ public:
   }
 
 private:
+  // Version 1: each word with its offset from the stack pointer, innermost first.
   bool add_words_by_offset(size_t top, std::vector<StackWord>& words) {
     uint32_t size = tables_.top_sizes[top];
     bool is_sound = !is_too_large(size, kMaxTopWords, "words");

@@ -164,6 +164,7 @@ Result<> Writer::write_header(const Clocks& clocks) {
   header.realtime_ns = clocks.realtime_ns;
   if (getentropy(header.id.data(), header.id.size()) != 0)
     return system_error("cannot get random bytes", errno);
+  // A random number, by which a reader tells trees of this recording from others.
   uint32_t first_tree = 0;
   std::memcpy(&first_tree, header.id.data(), sizeof(first_tree));
   stacks_ = std::make_unique<StackTreeWriter>(first_tree);
@@ -263,6 +264,8 @@ Result<OutputFile> open_standard_output() {
 // damaged, or has more chunks than this looks at, passes for one with samples, and is kept.
 bool is_without_samples(const UniqueFd& file) {
   constexpr int kMaxChunks = 4096;
+  // Chunks begin right behind the header in what this program has written; of others nothing is
+  // found there.
   uint64_t offset = sizeof(FileHeader);
   for (int i = 0; i < kMaxChunks; i++) {
     ChunkHeader header;
