@@ -117,6 +117,8 @@ void HeldEvents::hide(HeldProcess& process, const RawMapping& by) {
   for (auto old = shown; old != process.mappings.end(); ++old)
     process.hidden.push_back({std::move(*old), by.time});
   process.mappings.erase(shown, process.mappings.end());
+  // Not for samples that have all come, nor for a process that was given out: it was told of
+  // them.
   std::erase_if(process.hidden, [&](const HiddenMapping& old) {
     bool is_over = process.is_out || old.since <= forgotten_until_;
     memory_ -= is_over ? memory_of(old.mapping) : 0;

@@ -89,6 +89,7 @@ RecordingInfo info_of(const SamplerOptions& options, const Sampler& sampler) {
       .events = std::move(events),
       .cpu_count = sampler.cpu_count(),
       .has_user = options.has_user,
+      // A sampler without the rights for it may have given kernel code up.
       .has_kernel = options.has_kernel && sampler.sees_kernel(),
       .is_system_wide = options.scope.is_system_wide,
       .targets = target_processes(options.scope),
@@ -413,7 +414,7 @@ Result<> Recorder::write() {
       archive_.want(process.images);
   archive_.choose();
 
-  // Each chunk before those that need it.
+  // Each chunk before those that need it. New images wait for the events that name them.
   if (events_.empty() && batches_.empty())
     return Ok{};
   for (const RecordedImage& image : images_.take_new())

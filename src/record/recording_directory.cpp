@@ -56,7 +56,8 @@ int64_t realtime_ns() {
   return static_cast<int64_t>(clock_ns(CLOCK_REALTIME));
 }
 
-// Numbers of days have no month that is too long for them here: names are made by us.
+// A day that its month does not have is not refused, and is one of the next month: names are
+// made by us, and have none.
 std::optional<int64_t> parse_utc(std::string_view text) {
   if (text.size() != kTimePattern.size())
     return {};

@@ -150,6 +150,8 @@ Result<Trigger> Trigger::open(std::string_view text) {
   return *std::move(trigger);
 }
 
+// Both sums have one unit, or their ratio means nothing: nanoseconds, but ticks in /proc/stat,
+// which has the whole as well.
 std::optional<Trigger::Sums> Trigger::look(uint64_t now) const {
   constexpr uint64_t kNsOfMicrosecond = 1000;
   if (kind_ == Kind::kCgroup) {

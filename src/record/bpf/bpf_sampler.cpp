@@ -89,14 +89,17 @@ std::vector<StackWord> far_words_in(Bytes record) {
     if (word.offset < kMaxWordOffset && word.offset % 8 == 0)
       words.push_back({word.offset, word.value});
   }
-  // Two walks may have come by the same word.
+  // Two walks may have come by the same word. The first is right: return addresses that were
+  // restored are put in before words are taken as they are (take_beyond_top() in
+  // bpf/stack_top.h).
   std::ranges::stable_sort(words, {}, &StackWord::offset);
   auto is_same = [](const StackWord& a, const StackWord& b) { return a.offset == b.offset; };
   words.erase(std::unique(words.begin(), words.end(), is_same), words.end());
   return words;
 }
 
-// By the numbers that DWARF gives them: those of arm64 are the kernel's.
+// By the numbers that DWARF gives them: those of arm64 are the kernel's. On x86-64 the stack
+// pointer, number 7, is 0: the words tell it.
 std::vector<uint64_t> general_registers(const gosym_sample& sample) {
 #if defined(__x86_64__)
   constexpr std::array kNumbers = {15, 14, 13, 12, 6, 3, 11, 10, 9, 8, 0, 2, 1, 4, 5};
@@ -324,6 +327,7 @@ void BpfSampler::set_ticks() {
     bpf_->bss->tick_ns[i] = tick;
     // kAlways lets the first timer tick for good: without slow ones nothing takes over.
     bpf_->bss->first_timer_ns[i] = slow_timers_ == 0 ? kAlways : (kFirstTimerTicks - 1) * tick;
+    // Samples of a clock have a weight where ticks before them did not come.
     have_weights_.push_back(tick != 0 || is_weighted(to_recorded(events_[i], options_)));
   }
 }
@@ -491,6 +495,8 @@ void BpfSampler::forget_go_program(uint32_t pid) {
   keeper_.remove(bpf_->maps.go_programs, pid);
 }
 
+// Called again when CPUs have come (follow_cpus()): to enable an event once more changes
+// nothing, but what is counted from the start is not to begin anew.
 Result<> BpfSampler::start() {
   if (!is_started_ && waits_)
     waits_->start();

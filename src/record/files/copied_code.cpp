@@ -84,6 +84,7 @@ bool has_same_code(const RawMapping& part, int file, const proc::ReadMemory& rea
   std::byte of_memory[kCompared][kComparedSize];
   std::vector<proc::MemoryPiece> pieces;
   for (size_t i = 0; i < kCompared; i++) {
+    // The part has kComparedSize bytes at least: part_of() has seen to it.
     uint64_t at = (part.length - kComparedSize) / (kCompared - 1) * i;
     // A file that is shorter than its headers say has no such code.
     if (read_at(file, part.file_offset + at, of_file[i]) != kComparedSize)

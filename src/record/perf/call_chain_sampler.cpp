@@ -131,6 +131,7 @@ Result<> CallChainSampler::open_targets() {
   for (uint32_t pid : scope.pids)
     if (auto opened = open_process(pid); !opened)
       return opened;
+  // The process is named in errors only: there its thread will do.
   for (uint32_t tid : scope.tids)
     if (auto opened = open_thread(tid, tid); !opened)
       return opened;
