@@ -92,6 +92,7 @@ __noinline __u64 step_on_stack(__u64 frame_pointer, __u64 bottom, __u64 last) {
       sample->user_end = GOSYM_END_BAD_FRAME;
       return last;
     }
+    // A frame pointer of 0 is that of the root, and nothing can be read there.
     if (!read_frame(&read, frame_pointer)) {
       sample->user_end = frame_pointer ? GOSYM_END_UNREADABLE : GOSYM_END_ROOT;
       return last;

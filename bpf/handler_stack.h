@@ -33,7 +33,7 @@ struct signal_frame {
   __u64 registers[15];
   __u64 stack_pointer;
 };
-#define SIGNAL_FRAME_SIZE 440  // sizeof(struct rt_sigframe)
+#define SIGNAL_FRAME_SIZE 440  // of all of it, with the return address in front
 
 // Above the frame lies the state of the FPU, aligned to 64 bytes. Its size differs by thread
 // and machine, so each that is possible is tried: a frame has the stack that sigaltstack was

@@ -8,8 +8,10 @@
 #include "user_memory.h"
 
 // True if the chain of the thread's stack, up to the frame `last`, may have passed over frames
-// before it came to where that stack begins. On arm64, where frames lie elsewhere in it, it
-// does not if it leads to what left the goroutine's.
+// before it came to where that stack begins. On x86-64 the runtime's own code has its first
+// frame right there, and C code further in; without any frame `last` is 0, and far off. On
+// arm64, where frames lie elsewhere in it, it does not if it leads to what left the
+// goroutine's.
 static __always_inline bool lacks_frames(const struct goroutine* goroutine,
                                          struct registers registers, __u64 last) {
 #if defined(__TARGET_ARCH_x86)

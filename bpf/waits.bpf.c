@@ -77,6 +77,7 @@ static __always_inline __u64 kernel_state(struct task_struct* task) {
   return BPF_CORE_READ(old, state);
 }
 
+// Since Linux 6.18 it is threads that are throttled; before, all of their queue.
 static __always_inline bool is_throttled(struct task_struct* task) {
   if (bpf_core_field_exists(task->throttled) && BPF_CORE_READ(task, throttled))
     return true;
@@ -226,6 +227,9 @@ struct parts {
   __u32 doublings;  // of the threshold by which they were chosen
 };
 
+// A thread that went to sleep slept until it was woken, or until now if nobody did that. The
+// rest, and all of the time of a thread that was preempted, it waited for a CPU. Both parts are
+// chosen by one threshold, though the sample of the first may have raised it.
 static __always_inline struct parts choose_parts(const struct gosym_wait* wait, __u32 pid,
                                                  __u64 now) {
   bool has_slept = wait->state < GOSYM_STATE_WAITING_FOR_CPU;
@@ -267,6 +271,8 @@ static __always_inline void set_slept(struct gosym_sample* sample,
   set_waker(sample, wait);
 }
 
+// After a sleep it waited for a CPU; one that was preempted has the state with which it left,
+// which may be throttled.
 static __always_inline void set_waited(struct gosym_sample* sample,
                                        const struct gosym_wait* wait, struct parts parts,
                                        __u64 now) {
