@@ -45,7 +45,7 @@ private:
 };
 
 class SampleBatch;      // sample_batch.h
-class StackTreeReader;  // stack_tree.h
+class StackTreeReader;  // likewise
 
 // A recording, of which the samples and the pieces of files stay where they are until they are
 // asked for one chunk at a time (read_samples, read_piece).
@@ -99,8 +99,8 @@ struct Recording {
 
 // Memory that a report may take for a recording of so many bytes, besides the tables of the
 // programs that it names code by and some 200 MB of the chunk at work. Recordings of real hosts
-// take up to two hundred times their size, those that say the same thousands of times over less;
-// a few bytes that were made for it could ask for any amount.
+// take up to two hundred times their size, those that say the same thousands of times over
+// less; a few bytes that were made for it could ask for any amount.
 uint64_t memory_budget(uint64_t file_size);
 Error out_of_budget(const Recording& recording);
 
