@@ -11,8 +11,8 @@ constexpr double kBurst = 1000;
 constexpr double kOfProgram = 300;
 constexpr double kPerNanosecond = 100 / 1e9;
 
-// The most processes that a machine has where nobody changed kernel.pid_max. Processes whose
-// end nobody heard of count, too.
+// Twice what kernel.pid_max is by default on most machines: processes whose end nobody heard of
+// count, too.
 constexpr size_t kMaxCounted = 65536;
 
 }  // namespace

@@ -21,7 +21,8 @@ namespace gosym {
 
 namespace {
 
-// SHA-256, and more than any linker makes by itself.
+// In bytes: SHA-256, the longest id that linkers make, has half as many. Of a longer one the
+// rest is cut, in what is looked for as in what is made.
 constexpr size_t kMaxId = 64;
 
 }  // namespace

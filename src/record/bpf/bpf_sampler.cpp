@@ -667,6 +667,7 @@ BpfSampler::Counters BpfSampler::counters() const {
                     waits_ ? waits_->hung_reads() : 0,
                     waits_ ? waits_->untracked() : 0,
                     charged_ns_};
+  // A CPU that has gone keeps its ring, and so its counts.
   for (const auto& [cpu, ring] : rings_) {
     for (uint32_t i = 0; i < events_.size(); i++) {
       // Losses of the side band are of a CPU, not of an event: the first event has them.

@@ -66,8 +66,9 @@ void thin_out(std::vector<PerfMapMark>& marks) {
   marks = std::move(kept);
 }
 
-// The code that ran before an entry was there is that of the entry's place before: so of
-// entries that came between two looks none counts from before the last one was written.
+// A mark tells from when on the map was so long. The code that ran before an entry was there is
+// that of the entry's place before: so of entries that came between two looks none counts from
+// before the last one was written.
 void note_size(PerfMaps::Place& place, const struct stat& status) {
   constexpr size_t kMaxMarks = 1024;
   uint64_t now = monotonic_ns();

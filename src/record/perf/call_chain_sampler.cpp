@@ -31,7 +31,7 @@ namespace {
 
 // A ring on each CPU, of memory that a user without CAP_IPC_LOCK may lock: 512 KiB for each CPU
 // (kernel.perf_event_mlock_kb is 516, the control page included), and what he may lock anyway.
-// The least holds 31 samples of 16 KiB of stack.
+// The least holds 15 samples of 32 KiB of stack, the default.
 size_t ring_size(size_t cpu_count) {
   constexpr uint64_t kLeast = 512 << 10;
   constexpr uint64_t kMost = 4 << 20;

@@ -187,6 +187,8 @@ bool Sideband::follow(uint32_t pid) {
   return is_there;
 }
 
+// A thread whose beginning is among the records that were read meanwhile was made by one that
+// had the event.
 bool Sideband::has_inherited(uint32_t tid) const {
   return std::ranges::any_of(early_, [tid](const SidebandRecord& record) {
     const auto* fork = std::get_if<ForkEvent>(&record);

@@ -102,7 +102,8 @@ struct CodeRules::Program {
     return rule ? rule : elf::rule_at_jump(image, address);
   }
 
-  // Does what looks at the file. If some of it was gone, so is all that is known.
+  // Does what looks at the file. If some of it was gone, so is all that is known, and for good:
+  // the program is not opened again while a process has it mapped.
   template <class Look>
   bool look(TimeBudget& budget, Look look_at_file) {
     // A page that is gone reads as zeros and is counted by the handler of SIGBUS.
