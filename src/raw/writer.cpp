@@ -198,8 +198,8 @@ Result<> Writer::write_chunk(ChunkType type, std::string_view payload) {
   append(header, chunk_);
   chunk_ += stored;
   chunk_.resize(padded(chunk_.size()));
-  // One write for the whole chunk, so that a recorder that is killed leaves whole chunks. The
-  // number is used again if nothing was written.
+  // One write for the whole chunk, so that a recorder that is killed leaves whole chunks. Only
+  // what was written has a number: who appends to the file goes on behind it.
   auto done = write(chunk_);
   if (done)
     sequence_++;
