@@ -407,7 +407,10 @@ void Recorder::give_back_memory() {
 Result<> Recorder::write() {
   last_write_ = monotonic_ns();
   give_back_memory();
-  if (auto followed = sampler_.follow_cpus(pending_); !followed)
+  EventQueue::Records left;
+  auto followed = sampler_.follow_cpus(left);
+  queue_.add(std::move(left));
+  if (!followed)
     return followed;
   for (auto& [pid, process] : processes_)
     if (process.is_sampled)
@@ -472,7 +475,7 @@ Recorder::Summary Recorder::summary() const {
   return {
       .samples = counted.samples,
       .lost_samples = counted.lost_samples,
-      .lost_events = counted.lost_events + dropped_events_,
+      .lost_events = counted.lost_events + queue_.dropped(),
       .skipped = counted.sum_of(&CpuCounts::skipped),
       .due_ticks = counted.due_ticks(),
       .skipped_percent = counted.skipped_percent(),
@@ -509,9 +512,6 @@ constexpr uint64_t kReadTime = 10'000'000;
 // opened to know it again, does not make samples wait for long.
 constexpr uint64_t kEventsTime = 20'000'000;
 
-// Holds the events of rings of 20 CPUs. Beyond it the newest are dropped, and count as lost.
-constexpr size_t kMaxPending = 200'000;
-
 // More processes than have samples in any second; those beyond are read of when they have more.
 constexpr size_t kMaxToRead = 4096;
 
@@ -532,17 +532,10 @@ bool Recorder::is_followed(uint32_t pid) const {
 
 uint64_t Recorder::drain_events() {
   uint64_t now = monotonic_ns();
-  size_t known = pending_.size();
-  sampler_.drain_events(pending_);
-  // The bound protects the memory of the recorder; what is dropped is dropped from the end, so
-  // that the account up to there is complete.
-  if (pending_.size() > kMaxPending) {
-    dropped_events_ += pending_.size() - kMaxPending;
-    pending_.resize(kMaxPending);
-  }
-  std::span fresh = std::span(pending_).subspan(std::min(known, pending_.size()));
-  // A child gets the code that its parent had then.
-  std::ranges::stable_sort(fresh, {}, [](const auto& record) { return time_of(record); });
+  EventQueue::Records drained;
+  sampler_.drain_events(drained);
+  // In order of time, for a child gets the code that its parent had then.
+  std::span fresh = queue_.add(std::move(drained));
   for (const SidebandRecord& record : fresh)
     note_code(record);
   fresh_count_ = fresh.size();
@@ -598,7 +591,7 @@ void Recorder::note_losses() {
     if (ProcessState* process = find(pid); process && process->is_sampled)
       read_later(pid, *process, last_drain_);
   }
-  uint64_t lost = sampler_.lost_events() + dropped_events_;
+  uint64_t lost = sampler_.lost_events() + queue_.dropped();
   if (std::exchange(lost_events_, lost) == lost)
     return;
   last_loss_ = monotonic_ns();
@@ -608,35 +601,24 @@ void Recorder::note_losses() {
       read_later(pid, process, last_drain_);
 }
 
-// The rings of the CPUs are read one after the other, so what lies in the first may have been
-// overtaken by what lies in the last: a process is told before its parent's fork. Only up to
-// the moment before the first was read is the account complete.
-//
-// In between the rings are read, so that samples need not wait for long; what they have is
-// handled the next time. So there is an end, and at the deadline an earlier one. Gives the time
-// up to which all has been handled.
+// Handles what happened up to a time. In between the rings are read, so that samples need not
+// wait for long; what they have is handled the next time. So there is an end, and at the
+// deadline an earlier one. Gives the time up to which all has been handled.
 uint64_t Recorder::handle_events(uint64_t until, uint64_t deadline) {
-  std::ranges::stable_sort(pending_, {}, [](const auto& record) { return time_of(record); });
-  auto end = std::ranges::upper_bound(pending_, until, {},
-                                      [](const auto& record) { return time_of(record); });
-  auto count = static_cast<size_t>(end - pending_.begin());
-  size_t handled = 0;
+  queue_.make_ready(until);
   uint64_t look_at = monotonic_ns() + kEventsTime;
-  for (uint64_t now = 0; handled < count && now < deadline; now = monotonic_ns()) {
+  for (uint64_t now = 0; queue_.has_ready() && now < deadline; now = monotonic_ns()) {
     if (now >= look_at) {
       drain_events();
       drain_samples();
       look_at = monotonic_ns() + kEventsTime;
     }
-    handle(pending_[handled++]);
+    handle(queue_.take());
   }
-  if (handled < count)
-    until = time_of(pending_[handled]) - 1;
-  pending_.erase(pending_.begin(), pending_.begin() + static_cast<ptrdiff_t>(handled));
-  return until;
+  return queue_.taken_until();
 }
 
-void Recorder::handle(SidebandRecord& record) {
+void Recorder::handle(SidebandRecord record) {
   // Processes that are not followed are dropped here, before anything is kept for them.
   bool is_recorded =
       std::visit(Overloaded{
@@ -767,16 +749,8 @@ void Recorder::learn_code(ProcessState& process, const MapEvent& event, const Un
     set_go_program(process, *program, event);
   // The rules of Go's code are for samples that come now: those of the next program, if that
   // was executed meanwhile.
-  if (!program || !executes_after(event.pid, event.time))
+  if (!program || !queue_.has_exec_after(event.pid, event.time))
     code_rules_.map(process.places, event, program != nullptr, file);
-}
-
-// True if a later exec of the process is pending, so that samples may be of another program.
-bool Recorder::executes_after(uint32_t pid, uint64_t time) const {
-  return std::ranges::any_of(pending_, [&](const SidebandRecord& record) {
-    const auto* comm = std::get_if<CommEvent>(&record);
-    return comm && comm->is_exec && comm->pid == pid && comm->time > time;
-  });
 }
 
 // The first Go program that a process maps is its own, later ones are libraries.

@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "proc/maps.h"
+#include "record/event_queue.h"
 #include "record/files/file_helper.h"
 #include "record/files/image_catalog.h"
 #include "record/held_events.h"
@@ -140,7 +141,7 @@ private:
   // It is handled, in order of time: it tells who is followed and who has ended. The last two
   // give false if it is of nobody who is recorded.
   uint64_t handle_events(uint64_t until, uint64_t deadline);
-  void handle(SidebandRecord& record);
+  void handle(SidebandRecord record);
   bool handle_fork(const ForkEvent& event);
   bool handle_exit(const ExitEvent& event);
 
@@ -155,7 +156,6 @@ private:
   void on_fork(const ForkEvent& event);
   void on_kernel_code(KernelCodeEvent event);
   void set_go_program(ProcessState& process, const GoProgram& program, const MapEvent& code);
-  bool executes_after(uint32_t pid, uint64_t time) const;
   void leave_images(ProcessState& process);
   void want_left_images(const RecordedSample& sample);
 
@@ -224,12 +224,12 @@ private:
   size_t archived_ = 0;
 
   // Events, by stage.
-  std::vector<SidebandRecord> pending_;  // drained, and too young: an older one may still come
-  uint64_t handled_until_ = 0;           // all up to then
-  uint64_t sampled_until_ = 0;           // all samples from before this time are here
-  HeldEvents held_;                      // handled, of threads without samples
-  std::vector<SidebandRecord> given_;    // handled, of others
-  std::vector<Event> events_;            // to be written
+  EventQueue queue_;                   // drained
+  uint64_t handled_until_ = 0;         // all up to then
+  uint64_t sampled_until_ = 0;         // all samples from before this time are here
+  HeldEvents held_;                    // handled, of threads without samples
+  std::vector<SidebandRecord> given_;  // handled, of others
+  std::vector<Event> events_;          // to be written
   std::vector<raw::SampleBatch> batches_;
   uint64_t shortened_stacks_ = 0;  // as the summary has them
   uint64_t shortened_texts_ = 0;
@@ -239,7 +239,6 @@ private:
   uint64_t lost_events_ = 0;     // when it was looked at last
   uint64_t last_loss_ = 0;       // when there were more than before; 0: never
   uint64_t last_end_check_ = 0;  // when it was looked whether ending processes are gone
-  uint64_t dropped_events_ = 0;  // there were too many at once
 
   std::vector<StackWord> words_;  // scratch of select_words()
   SettledStack settled_;          // scratch of on_sample(): of the sample, if it was changed
