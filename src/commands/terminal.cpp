@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cerrno>
 #include <chrono>
 #include <clocale>
 #include <csignal>
@@ -20,6 +19,7 @@
 #include "base/exit_status.h"
 #include "base/print.h"
 #include "base/text.h"
+#include "base/uninterrupted.h"
 #include "base/unique_fd.h"
 #include "confine/parser.h"
 #include "exchange/gunzip.h"
@@ -31,17 +31,6 @@ namespace {
 // 0: not known.
 size_t number_in(const char* name) {
   return static_cast<size_t>(std::max(0, std::atoi(environment(name).c_str())));
-}
-
-// Writes as much of it as is read.
-void write_all(int fd, std::string_view text) {
-  while (!text.empty()) {
-    ssize_t written = write(fd, text.data(), text.size());
-    // Whoever reads may have had enough: what is left is then dropped.
-    if (written < 0 && errno != EINTR)
-      return;
-    text.remove_prefix(static_cast<size_t>(std::max<ssize_t>(written, 0)));
-  }
 }
 
 }  // namespace
@@ -126,6 +115,7 @@ bool show_in_pager(std::string_view text, const Screen& screen) {
   // Ctrl-C is for the pager, which may also end while text is left.
   auto on_interrupt = std::signal(SIGINT, SIG_IGN);
   auto on_closed_pipe = std::signal(SIGPIPE, SIG_IGN);
+  // A reader may have had enough: what is left is then dropped.
   write_all(pager->input.get(), text);
   int status = wait_for_pager(*std::move(pager));
   std::signal(SIGINT, on_interrupt);

@@ -3,13 +3,13 @@
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
 
 #include "base/exit_status.h"
+#include "base/uninterrupted.h"
 #include "confine/channel.h"
 
 namespace gosym {
@@ -64,10 +64,7 @@ Result<int> run_child(const std::function<void()>& act,
   read(from.get());
   // One that still writes is ended by that.
   from.reset(-1);
-  int status = 0;
-  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-  }
-  return status;
+  return wait_for_end(pid);
 }
 
 }  // namespace gosym

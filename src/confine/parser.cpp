@@ -20,6 +20,7 @@
 
 #include "base/terminal_modes.h"
 #include "base/text.h"
+#include "base/uninterrupted.h"
 #include "confine/channel.h"
 #include "confine/process_kind.h"
 
@@ -356,12 +357,8 @@ std::optional<Pager> start_pager(const std::string& command) {
 int wait_for_pager(Pager pager) {
   // No input any more: a pager that waits for the rest ends.
   pager.input = UniqueFd();
-  int status = 0;
-  if (pager.process > 0) {
-    while (waitpid(pager.process, &status, 0) < 0 && errno == EINTR) {
-    }
-    return status;
-  }
+  if (pager.process > 0)
+    return wait_for_end(pager.process);
   FrontRequest request{.want = Want::kEndOfPager, .line = 0, .path = {}};
   UniqueFd none;
   auto reply = ask_front(request, sizeof(request.want), none);

@@ -24,6 +24,7 @@
 #include "base/clock.h"
 #include "base/print.h"
 #include "base/text.h"
+#include "base/uninterrupted.h"
 #include "confine/client_paths.h"
 #include "confine/process_kind.h"
 
@@ -274,9 +275,7 @@ std::optional<Message> run_tool(Transfer& transfer) {
   auto said = hear(transfer, from.get());
   if (!said)
     return std::nullopt;
-  int status = 0;
-  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-  }
+  int status = wait_for_end(pid);
   transfer.is_running = false;
   return answer_of(transfer, status, *said);
 }
@@ -497,8 +496,7 @@ void Debuginfod::stop_worker() {
   }
   worker_.reset(-1);
   if (kill(worker_pid_, SIGKILL) == 0)
-    while (waitpid(worker_pid_, nullptr, 0) < 0 && errno == EINTR) {
-    }
+    wait_for_end(worker_pid_);
   worker_pid_ = -1;
 }
 

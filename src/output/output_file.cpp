@@ -11,6 +11,7 @@
 
 #include "base/exit_status.h"
 #include "base/file_tree.h"
+#include "base/uninterrupted.h"
 
 // A new file is written under a temporary name beside its own, and renamed when it is whole.
 // Devices, pipes and links are written in place.
@@ -75,13 +76,8 @@ bool OutputFile::write(std::string_view data) {
 }
 
 bool OutputFile::flush() {
-  std::string_view data = buffer_;
-  while (!data.empty() && cause_ == 0) {
-    ssize_t written = ::write(fd_.get(), data.data(), data.size());
-    if (written < 0 && errno != EINTR)
-      cause_ = errno;
-    data.remove_prefix(written > 0 ? static_cast<size_t>(written) : 0);
-  }
+  if (cause_ == 0 && !write_all(fd_.get(), buffer_))
+    cause_ = errno;
   buffer_.clear();
   return cause_ == 0;
 }

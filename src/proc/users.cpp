@@ -4,15 +4,14 @@
 #include <grp.h>
 #include <pwd.h>
 #include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdio>
 #include <memory>
 #include <string_view>
 
 #include "base/text.h"
+#include "base/uninterrupted.h"
 #include "base/unique_fd.h"
 
 namespace gosym::proc {
@@ -63,15 +62,12 @@ std::string first_output_of(const char* program, char* const* arguments) {
   char line[4096];  // longer than any entry; more would end getent by SIGPIPE
   size_t size = 0;
   ssize_t got = 1;
-  while (got != 0 && size < sizeof(line)) {
-    got = read(from.get(), line + size, sizeof(line) - size);
-    if (got < 0 && errno != EINTR)
-      break;
+  while (got > 0 && size < sizeof(line)) {
+    got = read_some(from.get(), std::span(line).subspan(size));
     size += got > 0 ? static_cast<size_t>(got) : 0;
   }
   from.reset(-1);
-  while (waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
-  }
+  wait_for_end(pid);
   return {line, size};
 }
 

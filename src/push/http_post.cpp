@@ -11,6 +11,7 @@
 
 #include "base/mapped_file.h"
 #include "base/text.h"
+#include "base/uninterrupted.h"
 #include "base/unique_fd.h"
 #include "confine/child.h"
 #include "confine/client_paths.h"
@@ -80,9 +81,7 @@ std::string read_printed(int from) {
   std::string printed;
   char part[16384];
   while (true) {
-    ssize_t size = read(from, part, sizeof(part));
-    if (size < 0 && errno == EINTR)
-      continue;
+    ssize_t size = read_some(from, part);
     if (size <= 0)
       return printed;
     printed.append(part, static_cast<size_t>(size));

@@ -13,6 +13,7 @@
 #include "base/mapped_file.h"
 #include "base/sequence_pool.h"
 #include "base/text.h"
+#include "base/uninterrupted.h"
 #include "record/recording_directory.h"
 
 namespace gosym {
@@ -20,19 +21,6 @@ namespace gosym {
 namespace {
 
 constexpr size_t kMaxState = 64 << 20;  // bytes: a year of a name a minute has 25 MB
-
-// True if all of it was written, in one piece if a disk has room.
-bool write_at_end(int file, std::string_view text) {
-  while (!text.empty()) {
-    ssize_t size = write(file, text.data(), text.size());
-    if (size < 0 && errno == EINTR)
-      continue;
-    if (size <= 0)
-      return false;
-    text.remove_prefix(static_cast<size_t>(size));
-  }
-  return true;
-}
 
 std::string state_folder() {
   if (std::string given = environment("STATE_DIRECTORY"); !given.empty())
@@ -98,7 +86,7 @@ Error PushState::error() const {
 }
 
 Result<> PushState::set_done(const std::string& name) {
-  if (write_at_end(file_.get(), name + '\n') && fdatasync(file_.get()) == 0) {
+  if (write_all(file_.get(), name + '\n') && fdatasync(file_.get()) == 0) {
     done_.insert(name);
     return Ok{};
   }
@@ -118,8 +106,8 @@ Result<> PushState::rewrite() {
   std::string text;
   for (const std::string& name : done_)
     text += name + '\n';
-  return ftruncate(file_.get(), 0) == 0 && write_at_end(file_.get(), text) ? Result<>(Ok{})
-                                                                           : error();
+  return ftruncate(file_.get(), 0) == 0 && write_all(file_.get(), text) ? Result<>(Ok{})
+                                                                        : error();
 }
 
 }  // namespace gosym

@@ -22,6 +22,7 @@
 
 #include "base/mapped_file.h"
 #include "base/text.h"
+#include "base/uninterrupted.h"
 #include "base/workers.h"
 #include "raw/messages.h"
 #include "raw/sample_batch.h"
@@ -492,19 +493,6 @@ UniqueFd open_temporary_file() {
   return file;
 }
 
-bool write_all(int fd, std::span<const char> data) {
-  while (!data.empty()) {
-    // Signals may interrupt it, and a full disk ends it in the middle.
-    ssize_t count = ::write(fd, data.data(), data.size());
-    if (count < 0 && errno == EINTR)
-      continue;
-    if (count <= 0)
-      return false;
-    data = data.subspan(static_cast<size_t>(count));
-  }
-  return true;
-}
-
 // A pipe gives little at once, and the limit is told by more than that.
 constexpr size_t kBeginBytes = 16 << 10;
 
@@ -517,9 +505,7 @@ Result<UniqueFd> copy_stream(int stream, const Input::StreamLimit& limit_of) {
   std::optional<uint64_t> limit;
   std::string buffer(size_t{256} << 10, '\0');
   for (uint64_t copied = 0; !limit || copied < *limit;) {
-    ssize_t count = ::read(stream, buffer.data(), buffer.size());
-    if (count < 0 && errno == EINTR)
-      continue;
+    ssize_t count = read_some(stream, buffer);
     if (count < 0)
       return last_error();
     if (count == 0)

@@ -17,6 +17,7 @@
 #include "base/exit_status.h"
 #include "base/file_tree.h"
 #include "base/mapped_file.h"
+#include "base/uninterrupted.h"
 #include "raw/messages.h"
 #include "raw/sample_batch.h"
 
@@ -217,15 +218,8 @@ std::string_view Writer::compress(std::string_view payload) {
 }
 
 Result<> Writer::write(std::string_view data) {
-  std::string_view rest = data;
-  while (!rest.empty()) {
-    ssize_t count = ::write(output_.fd.get(), rest.data(), rest.size());
-    if (count < 0 && errno == EINTR)
-      continue;
-    if (count <= 0)
-      return fail(count == 0 ? EIO : errno);
-    rest.remove_prefix(static_cast<size_t>(count));
-  }
+  if (!write_all(output_.fd.get(), data))
+    return fail(errno);
   bytes_written_ += data.size();
   return Ok{};
 }

@@ -11,6 +11,7 @@
 #include <filesystem>
 
 #include "base/text.h"
+#include "base/uninterrupted.h"
 #include "confine/channel.h"
 #include "confine/child.h"
 #include "confine/process_kind.h"
@@ -39,11 +40,9 @@ int replace_file(int directory, const std::string& name, std::string_view text) 
                        O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kForAll));
   if (!file)
     return errno;
-  // Texts of 16 KiB are written in one call, or the disk is full.
-  bool is_done =
-      ::write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
-      renameat(directory, draft.c_str(), directory, name.c_str()) == 0;
-  int error = is_done ? 0 : errno != 0 ? errno : EIO;
+  bool is_done = write_all(file.get(), text) &&
+                 renameat(directory, draft.c_str(), directory, name.c_str()) == 0;
+  int error = is_done ? 0 : errno;
   if (!is_done)
     unlinkat(directory, draft.c_str(), 0);
   return error;

@@ -19,6 +19,7 @@
 
 #include "base/exit_status.h"
 #include "base/text.h"
+#include "base/uninterrupted.h"
 #include "proc/cgroups.h"
 #include "proc/process.h"
 #include "proc/users.h"
@@ -262,11 +263,7 @@ void HeldCommand::send(int signal) const {
 }
 
 int HeldCommand::wait() const {
-  int status = 0;
-  // A signal that is handled meanwhile interrupts the wait.
-  while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
-  }
-  return exit_status_of(status);
+  return exit_status_of(wait_for_end(pid_));
 }
 
 }  // namespace gosym
