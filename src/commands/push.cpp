@@ -102,17 +102,6 @@ Result<std::string> make_body(const PushOptions& options, const std::string& pat
   return body;
 }
 
-std::string compressed(std::string_view data) {
-  std::string result;
-  GzipStream stream([&](std::string_view part) {
-    result += part;
-    return true;
-  });
-  stream.write(data);
-  stream.finish();
-  return result;
-}
-
 // Read again each time: tokens are replaced while we run.
 Result<std::string> token_header(const std::string& path) {
   constexpr size_t kMaxToken = 64 << 10;
@@ -220,7 +209,7 @@ PushAttempt send_recording(const PushOptions& options, const std::string& path) 
   request.headers.push_back(fmt::format("Content-Type: {}", protocol.type));
   request.headers.push_back("User-Agent: gosym/" GOSYM_VERSION);
   if (protocol.is_compressed) {
-    request.body = compressed(request.body);
+    request.body = gzip(request.body);
     request.headers.emplace_back("Content-Encoding: gzip");
   }
   // A token that cannot be read now may be there soon: its file is replaced, or mounted late.

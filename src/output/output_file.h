@@ -1,8 +1,7 @@
 #pragma once
 
-#include <zlib.h>
-
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -48,23 +47,8 @@ private:
   int cause_ = 0;  // an errno value: why it cannot be written
 };
 
-// A gzip file without name and time, made as its contents come.
-class GzipStream {
-public:
-  explicit GzipStream(Write out);
-  ~GzipStream();
-  GzipStream(const GzipStream&) = delete;
-  GzipStream& operator=(const GzipStream&) = delete;
-
-  bool write(std::string_view data);
-  void finish();
-
-private:
-  bool deflate_all(std::string_view data, int flush);
-
-  Write out_;
-  std::string buffer_;
-  z_stream stream_{};
-};
+// Passes on what `make` writes as a gzip file without name and time, as it comes.
+void write_gzipped(const std::function<void(const Write&)>& make, const Write& write);
+std::string gzip(std::string_view contents);
 
 }  // namespace gosym

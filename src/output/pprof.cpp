@@ -530,17 +530,16 @@ void encode_pprof(const Profile& profile, const Write& write) {
 }
 
 void write_pprof(const Profile& profile, const Write& write) {
-  GzipStream stream(write);
-  encode_pprof(profile, [&](std::string_view data) { return stream.write(data); });
-  stream.finish();
+  write_gzipped([&](const Write& compress) { encode_pprof(profile, compress); }, write);
 }
 
 void write_pprof_for_store(const Profile& profile, std::span<const SampleCount> samples,
                            const Write& write) {
-  GzipStream stream(write);
-  auto compress = [&](std::string_view data) { return stream.write(data); };
-  PprofWriter(profile, samples, compress).for_store().write();
-  stream.finish();
+  write_gzipped(
+      [&](const Write& compress) {
+        PprofWriter(profile, samples, compress).for_store().write();
+      },
+      write);
 }
 
 void write_pprof_difference(const Profile& before, const Profile& after, double scale,
@@ -550,10 +549,11 @@ void write_pprof_difference(const Profile& before, const Profile& after, double 
   AccumulatedProfile both(AccumulatedProfile::kNoLimits);
   both.add(before, 0);
   both.add(after, 1);
-  GzipStream stream(write);
-  auto compress = [&](std::string_view data) { return stream.write(data); };
-  PprofWriter(both.profile(), both.profile().samples, compress, scale).write();
-  stream.finish();
+  write_gzipped(
+      [&](const Write& compress) {
+        PprofWriter(both.profile(), both.profile().samples, compress, scale).write();
+      },
+      write);
 }
 
 }  // namespace gosym

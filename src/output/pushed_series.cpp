@@ -12,6 +12,7 @@
 #include "output/json.h"
 #include "output/pprof.h"
 #include "output/services.h"
+#include "output/write.h"
 
 namespace gosym {
 
@@ -36,14 +37,9 @@ std::string pprof_of(const Profile& profile, const std::vector<size_t>& numbers)
   samples.reserve(numbers.size());
   for (size_t number : numbers)
     samples.push_back(profile.samples[number]);
-  std::string data;
   // The whole profile is in memory: a field of protobuf has its length first, and base64()
   // takes all bytes at once.
-  write_pprof_for_store(profile, samples, [&](std::string_view part) {
-    data += part;
-    return true;
-  });
-  return data;
+  return written_by(write_pprof_for_store, profile, samples);
 }
 
 // The encoding of RFC 4648.

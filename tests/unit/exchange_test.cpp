@@ -11,7 +11,7 @@
 #include "exchange/pprof_reader.h"
 #include "output/folded.h"
 #include "output/pprof.h"
-#include "written.h"
+#include "output/write.h"
 
 namespace gosym::exchange_test {
 

@@ -13,9 +13,9 @@
 #include "output/output_file.h"
 #include "output/report_json.h"
 #include "output/text.h"
+#include "output/write.h"
 #include "temporary_directory.h"
 #include "view/selection.h"
-#include "written.h"
 
 namespace gosym::output_test {
 

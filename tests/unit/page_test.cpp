@@ -14,6 +14,7 @@
 #include "output/folded.h"
 #include "output/html.h"
 #include "output/svg.h"
+#include "output/write.h"
 #include "page/html.h"
 #include "page/make_page.h"
 #include "page/message.h"
@@ -21,7 +22,6 @@
 #include "profile/own_code.h"
 #include "profile/rewrite_stacks.h"
 #include "view/difference.h"
-#include "written.h"
 
 namespace gosym::page_test {
 using namespace std::literals;

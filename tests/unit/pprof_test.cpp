@@ -10,7 +10,7 @@
 
 #include "demo_profile.h"
 #include "output/output_file.h"
-#include "written.h"
+#include "output/write.h"
 
 namespace gosym::pprof_test {
 
@@ -74,14 +74,6 @@ std::vector<std::vector<int64_t>> values(const std::string& data) {
     }
   }
   return result;
-}
-
-std::string gzip(std::string_view text) {
-  return written_by([text](const Write& write) {
-    GzipStream stream(write);
-    stream.write(text);
-    stream.finish();
-  });
 }
 
 }  // namespace

@@ -418,12 +418,7 @@ std::string folded_of(Profile profile) {
   for (SampleCount& sample : profile.samples)
     profile.change_owner(
         sample, [](Owner& owner) { owner.comm = std::exchange(owner.state, StringId{}); });
-  std::string text;
-  write_folded(profile, [&](std::string_view line) {
-    text += line;
-    return true;
-  });
-  return text;
+  return written_by(write_folded, profile);
 }
 
 bool is_goroutine_key(std::string_view key) {
