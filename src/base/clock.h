@@ -7,6 +7,11 @@
 
 namespace gosym {
 
+template <class Integer>
+constexpr double to_seconds(Integer nanoseconds) {
+  return static_cast<double>(nanoseconds) / 1e9;
+}
+
 // The time that a clock of clock_gettime(2) shows, in nanoseconds: in a time namespace a
 // monotonic clock is not the kernel's.
 inline uint64_t clock_ns(clockid_t clock) {

@@ -7,6 +7,7 @@
 #include <functional>
 #include <numeric>
 
+#include "base/clock.h"
 #include "base/percent.h"
 #include "base/text.h"
 
@@ -278,7 +279,7 @@ std::vector<std::string> words_of(const Query& query, uint64_t time_step) {
                                 to_string(pick.dimension), pick.text));
   // The end of a selection that reaches to the end is not told: it moves while samples come.
   if (query.time != Steps()) {
-    auto seconds = [&](uint64_t step) { return static_cast<double>(step * time_step) / 1e9; };
+    auto seconds = [&](uint64_t step) { return to_seconds(step * time_step); };
     words.push_back(query.time.end == UINT32_MAX
                         ? fmt::format("from {:.2f} s", seconds(query.time.begin))
                         : fmt::format("{:.2f} to {:.2f} s", seconds(query.time.begin),

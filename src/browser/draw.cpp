@@ -8,6 +8,7 @@
 #include <map>
 #include <tuple>
 
+#include "base/clock.h"
 #include "base/percent.h"
 #include "base/text.h"
 #include "browser/update.h"
@@ -119,7 +120,7 @@ private:
 
   // " in 12.10 s"; empty where it is not known.
   std::string duration_text() const {
-    auto seconds = static_cast<double>(profile_.duration_ns) / 1e9;
+    auto seconds = to_seconds(profile_.duration_ns);
     return profile_.duration_ns == 0 ? "" : fmt::format(" in {:.2f} s", seconds);
   }
 
@@ -653,7 +654,7 @@ private:
   std::string time_hint() const {
     uint32_t count = step_count(answer_);
     auto seconds = [&](uint64_t step) {
-      return static_cast<double>(std::min<uint64_t>(step, count) * profile_.time_step) / 1e9;
+      return to_seconds(std::min<uint64_t>(step, count) * profile_.time_step);
     };
     return fmt::format(
         "{:.2f} to {:.2f} s: ← → PgUp PgDn Home End move the {}  Tab the other edge  Enter",

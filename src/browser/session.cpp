@@ -358,7 +358,7 @@ private:
       terminal_.show(draw_waiting(
           state_.size, state_.title,
           fmt::format("{}, {:.0f} s", source_.is_live() ? "sampling" : "reading and naming",
-                      static_cast<double>(monotonic_ns() - begin_) / 1e9)));
+                      to_seconds(monotonic_ns() - begin_))));
   }
 
   // For a key, an answer or a signal.

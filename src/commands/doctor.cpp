@@ -116,8 +116,7 @@ std::string monotonic_clock() {
     return "not known: the time namespace is another than that of children";
   if (*offset == 0)
     return "the kernel's";
-  return fmt::format("{} s {} the kernel's, by a time namespace",
-                     std::abs(static_cast<double>(*offset) / 1e9),
+  return fmt::format("{} s {} the kernel's, by a time namespace", std::abs(to_seconds(*offset)),
                      *offset > 0 ? "ahead of" : "behind");
 }
 

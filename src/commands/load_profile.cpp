@@ -13,6 +13,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/exit_status.h"
 #include "base/mapped_file.h"
 #include "base/text.h"
@@ -197,7 +198,7 @@ void tell_clocks(const std::vector<NamedRecording>& recordings, const ReportOpti
        "by their hosts' clocks '{}' of {} began {:.1f} s after '{}' of {}; --align lets them "
        "begin together",
        printable(recordings[latest].name), printable(recordings[latest].recording.info.host),
-       static_cast<double>(begins[latest]) / 1e9, printable(recordings.front().name),
+       to_seconds(begins[latest]), printable(recordings.front().name),
        printable(recordings.front().recording.info.host));
 }
 
@@ -363,7 +364,7 @@ Filter in_steps(const ReadProfile& one, Filter filter, const ReportOptions& opti
   Filter shown;
   shown.time = time;
   warn(options, "{} has samples in steps of {:g} s: this is {}", name_of({one.name}),
-       static_cast<double>(step) / 1e9, shown.to_string());
+       to_seconds(step), shown.to_string());
   return filter;
 }
 

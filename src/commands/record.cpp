@@ -90,8 +90,8 @@ void print_summary(const Recorder::Summary& summary, const RecordOptions& option
     return;
   print(stderr, "recorded {} of {} {} in {:.1f} s, {} lost{}, {}\n",
         count_text(summary.samples, "sample"), with_commas(summary.process_count),
-        summary.process_count == 1 ? "process" : "processes",
-        static_cast<double>(summary.duration_ns) / 1e9, with_commas(summary.lost_samples),
+        summary.process_count == 1 ? "process" : "processes", to_seconds(summary.duration_ns),
+        with_commas(summary.lost_samples),
         summary.skipped_percent == 0
             ? ""
             : fmt::format(", {} skipped", with_commas(summary.skipped)),
@@ -256,7 +256,7 @@ std::string why_no_samples(const Recorder::Summary& summary, Stop stop,
   constexpr uint64_t kAtOnce = 1'000'000'000;
   if (stop == Stop::kTargetsGone && summary.duration_ns < kAtOnce)
     return fmt::format("what was to be recorded has ended {:.1f} s after the recording began",
-                       static_cast<double>(summary.duration_ns) / 1e9);
+                       to_seconds(summary.duration_ns));
   // From reasons that are certain to guesses: the last lines are for who had every other
   // chance.
   bool is_of_command = !options.command.empty() && !options.has_stop_watch();
@@ -274,7 +274,7 @@ std::string why_no_samples(const Recorder::Summary& summary, Stop stop,
     return fmt::format(
         "the threads used {:.3f} s of CPU time, but each ended before its first tick, and "
         "perf_event counts for each anew; try a higher --freq, or --sampler bpf",
-        static_cast<double>(summary.charged_ns) / 1e9);
+        to_seconds(summary.charged_ns));
   return is_of_command ? "the command used too little CPU; try a higher --freq"
                        : "what was recorded did not use the CPU; is it idle?";
 }
@@ -298,8 +298,7 @@ void print_warnings(const Recorder::Summary& summary, Stop stop, const Recording
   if (summary.excess_ns > 0)
     warn(options,
          "the samples stand for {:.2f} s more than the {:.2f} s that the kernel charged",
-         static_cast<double>(summary.excess_ns) / 1e9,
-         static_cast<double>(summary.charged_ns) / 1e9);
+         to_seconds(summary.excess_ns), to_seconds(summary.charged_ns));
   if (summary.lost_events > 0)
     warn(options, "{} events lost: some functions will be unnamed",
          with_commas(summary.lost_events));

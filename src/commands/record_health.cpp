@@ -15,10 +15,6 @@ namespace {
 // Prometheus asks as often as this, as a rule.
 constexpr uint64_t kMetricsTime = 15'000'000'000;
 
-double as_seconds(uint64_t nanoseconds) {
-  return static_cast<double>(nanoseconds) / 1e9;
-}
-
 // /proc/self/statm: its second number, in pages.
 uint64_t resident_bytes() {
   constexpr size_t kMaxStatm = 256;
@@ -77,18 +73,18 @@ std::string metrics_of(const RecordingStats& stats, uint64_t bytes, uint64_t fil
                      count(stats.sum_of(&CpuCounts::skipped))) +
          metric_text("gosym_charged_cpu_seconds_total", "counter",
                      "CPU time that the kernel charged to what is recorded",
-                     as_seconds(stats.charged_ns)) +
+                     to_seconds(stats.charged_ns)) +
          metric_text("gosym_written_bytes_total", "counter", "Bytes of recordings",
                      count(bytes)) +
          metric_text("gosym_recordings_total", "counter", "Recordings that were begun",
                      count(files)) +
          metric_text("gosym_recorder_cpu_seconds_total", "counter",
                      "CPU time of the recorder, without its helpers",
-                     as_seconds(clock_ns(CLOCK_PROCESS_CPUTIME_ID))) +
+                     to_seconds(clock_ns(CLOCK_PROCESS_CPUTIME_ID))) +
          metric_text("gosym_recorder_resident_bytes", "gauge",
                      "Memory of the recorder, without its helpers", count(resident_bytes())) +
          metric_text("gosym_last_write_timestamp_seconds", "gauge",
-                     "When these figures were written", as_seconds(clock_ns(CLOCK_REALTIME)));
+                     "When these figures were written", to_seconds(clock_ns(CLOCK_REALTIME)));
 }
 
 }  // namespace gosym

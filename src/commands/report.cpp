@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/exit_status.h"
 #include "base/text.h"
 #include "commands/annotate/source_files.h"
@@ -316,11 +317,9 @@ void tell_losses(const Profile& profile) {
     print(stderr,
           "lost        {:.1f} to {:.1f} s, CPU {}: {} samples, {} events; throttled {:.3f} s; "
           "{} ticks skipped\n",
-          static_cast<double>(loss.begin) / 1e9, static_cast<double>(loss.end) / 1e9,
-          loss.counts.cpu, with_commas(loss.counts.lost_samples),
-          with_commas(loss.counts.lost_events),
-          static_cast<double>(loss.counts.throttled_ns) / 1e9,
-          with_commas(loss.counts.skipped));
+          to_seconds(loss.begin), to_seconds(loss.end), loss.counts.cpu,
+          with_commas(loss.counts.lost_samples), with_commas(loss.counts.lost_events),
+          to_seconds(loss.counts.throttled_ns), with_commas(loss.counts.skipped));
 }
 
 void tell_cgroups(const Profile& profile) {
@@ -412,7 +411,7 @@ Error no_samples(const ReportOptions& options, const std::vector<NamedRecording>
     hint = fmt::format(
         "what was recorded used {:.3f} s of CPU time: record it longer, or at a higher "
         "--freq{}",
-        static_cast<double>(profile.stats.charged_ns) / 1e9,
+        to_seconds(profile.stats.charged_ns),
         profile.info.sampler == "perf" ? ", or with --sampler bpf" : "");
   if (!options.filter.cgroups.empty())
     hint = "gosym report -v without filters lists all cgroups that were sampled";

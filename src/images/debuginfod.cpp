@@ -383,7 +383,7 @@ Result<Message> wait_for_answer(int worker, const Debuginfod::Limits& limits,
         std::min(remaining(last_news, limits.silence_ns), remaining(start, limits.total_ns));
     if (limit == 0 || !wait_readable(worker, limit))
       return errorf("{} in {:.1f} s", received == 0 ? "no answer" : human_size(received),
-                    static_cast<double>(monotonic_ns() - start) / 1e9);
+                    to_seconds(monotonic_ns() - start));
     if (recv(worker, &message, sizeof(message), 0) != sizeof(message))
       return Error("its worker crashed");
     if (message.kind != Message::Kind::kProgress)

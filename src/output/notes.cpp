@@ -15,6 +15,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/percent.h"
 #include "base/text.h"
 #include "model/container.h"
@@ -66,9 +67,6 @@ namespace {
 using Notes = std::vector<Note>;
 
 constexpr size_t kMaxLabelsShown = 10;
-double seconds(uint64_t nanoseconds) {
-  return static_cast<double>(nanoseconds) / 1e9;
-}
 
 std::string utc_time(uint64_t realtime_ns) {
   auto time = static_cast<std::time_t>(realtime_ns / 1'000'000'000);
@@ -155,14 +153,14 @@ std::string list_states(const Profile& profile) {
 // were not sampled, or not all samples are there.
 std::string goroutine_counts(const Profile& profile) {
   constexpr double kAll = 0.95;  // looks come a little late
-  double seconds_in_all = seconds(profile.duration_ns);
+  double seconds_in_all = to_seconds(profile.duration_ns);
   // Looks were due at each tick; only with all samples of one recording does the quotient say
   // how many goroutines each look found.
   double looks = seconds_in_all * static_cast<double>(profile.event().frequency);
   if (profile.event().measure != Measure::kGoroutineTime || looks < 1 ||
       !profile.filter.empty() || profile.recordings.size() > 1)
     return {};
-  double goroutines = seconds(profile.total_amount()) / seconds_in_all;
+  double goroutines = to_seconds(profile.total_amount()) / seconds_in_all;
   double looked_at = static_cast<double>(profile.total_count()) / looks;
   auto average = with_commas(static_cast<uint64_t>(std::llround(goroutines)));
   return looked_at >= kAll * goroutines
@@ -228,7 +226,8 @@ std::string when_lost(const Profile& profile, uint64_t CpuCounts::*what) {
     numbers.push_back(std::to_string(cpu));
   std::string which = cpus.size() > 4 ? fmt::format("{} CPUs", cpus.size())
                                       : fmt::format("CPU {}", joined(numbers, " and "));
-  return fmt::format(", from {:.1f} to {:.1f} s on {}", seconds(begin), seconds(end), which);
+  return fmt::format(", from {:.1f} to {:.1f} s on {}", to_seconds(begin), to_seconds(end),
+                     which);
 }
 
 // Samples of perf_event stand for no others, and what they lack is known at the end only.
@@ -236,13 +235,14 @@ Note skipped_note(const Profile& profile) {
   const RecordingStats& stats = profile.stats;
   uint64_t skipped = stats.sum_of(&CpuCounts::skipped);
   bool is_missing = profile.info.sampler == "perf";
-  return {"skipped", fmt::format("{} of {} ticks ({:.1f} %){}: {}", with_commas(skipped),
-                                 with_commas(stats.samples + stats.lost_samples + skipped),
-                                 stats.skipped_percent(),
-                                 is_missing ? fmt::format(", {:.2f} s of CPU time",
-                                                          seconds(skipped * profile.period()))
-                                            : when_lost(profile, &CpuCounts::skipped),
-                                 why_skipped(profile.info))};
+  return {"skipped",
+          fmt::format("{} of {} ticks ({:.1f} %){}: {}", with_commas(skipped),
+                      with_commas(stats.samples + stats.lost_samples + skipped),
+                      stats.skipped_percent(),
+                      is_missing ? fmt::format(", {:.2f} s of CPU time",
+                                               to_seconds(skipped * profile.period()))
+                                 : when_lost(profile, &CpuCounts::skipped),
+                      why_skipped(profile.info))};
 }
 
 // For all that was recorded: a filter leaves out what the kernel does not tell apart.
@@ -259,7 +259,7 @@ void add_unsampled(const Profile& profile, Notes& notes) {
         {"unsampled",
          fmt::format("{:.2f} s ({:.1f} %) of {:.2f} s that the kernel charged has no sample: "
                      "mostly {}",
-                     seconds(amount), percent(amount, charged), seconds(charged),
+                     to_seconds(amount), percent(amount, charged), to_seconds(charged),
                      profile.info.sampler == "perf"
                          ? "of threads that ended before their first tick"
                          : "its own switching between threads and timers")});
@@ -268,7 +268,7 @@ void add_unsampled(const Profile& profile, Notes& notes) {
         {"excess",
          fmt::format("the samples stand for {:.2f} s ({:.1f} %) more than the {:.2f} s that "
                      "the kernel charged: shares may be wrong",
-                     seconds(amount), percent(amount, charged), seconds(charged))});
+                     to_seconds(amount), percent(amount, charged), to_seconds(charged))});
 }
 
 void add_losses(const Profile& profile, Notes& notes) {
@@ -281,7 +281,7 @@ void add_losses(const Profile& profile, Notes& notes) {
     notes.push_back(
         {"lost", fmt::format("{} of {} samples ({:.1f} %){}{}", with_commas(stats.lost_samples),
                              with_commas(taken), percent(stats.lost_samples, taken),
-                             lost_ns > 0 ? fmt::format(", {:.2f} s of {}", seconds(lost_ns),
+                             lost_ns > 0 ? fmt::format(", {:.2f} s of {}", to_seconds(lost_ns),
                                                        printable(amount_text(profile.event())))
                                          : "",
                              when_lost(profile, &CpuCounts::lost_samples))});
@@ -295,7 +295,7 @@ void add_losses(const Profile& profile, Notes& notes) {
     notes.push_back(
         {"throttled",
          fmt::format("{:.2f} s of CPU time without samples, by the kernel{}",
-                     seconds(throttled), when_lost(profile, &CpuCounts::throttled_ns))});
+                     to_seconds(throttled), when_lost(profile, &CpuCounts::throttled_ns))});
 }
 
 // The stacks that UnwindCounts counts. It counts all recorded ones, for nothing tells which of
@@ -471,10 +471,11 @@ void add_origins(const Profile& profile, Notes& facts) {
     const ProfiledRecording& one = profile.recordings[i];
     facts.push_back(
         {one.info.source.empty() ? "recorded" : "read",
-         fmt::format(
-             "{}: {}{}, {}", printable(one.name), count_text(counts[i], "sample"),
-             one.duration_ns == 0 ? "" : fmt::format(" in {:.2f} s", seconds(one.duration_ns)),
-             when_and_where(one.start_realtime_ns, one.info))});
+         fmt::format("{}: {}{}, {}", printable(one.name), count_text(counts[i], "sample"),
+                     one.duration_ns == 0
+                         ? ""
+                         : fmt::format(" in {:.2f} s", to_seconds(one.duration_ns)),
+                     when_and_where(one.start_realtime_ns, one.info))});
   }
   if (counts.size() > kMaxShown)
     facts.back().rest =
@@ -520,7 +521,7 @@ std::string headline(const Profile& profile, const Amounts& amounts, bool has_ev
                               info.source.empty() ? "recordings" : "files");
   if (profile.duration_ns == 0 && (!info.source.empty() || is_counted(profile.event())))
     return text;
-  text += fmt::format(" in {:.2f} s", seconds(profile.duration_ns));
+  text += fmt::format(" in {:.2f} s", to_seconds(profile.duration_ns));
   if (profile.measures_cpu_time() && profile.duration_ns > 0)
     text +=
         fmt::format(", {:.2f}{}",
@@ -551,7 +552,7 @@ Notes make_facts(const Profile& profile, const Amounts& amounts, const AboutOpti
   if (profile.idle_ns > 0 && has_intervals(profile.event()))
     add("idle", fmt::format("{:.2f} s more in idle threads of Go's runtime, see --idle; what "
                             "goroutines wait for: record --wall",
-                            seconds(profile.idle_ns)));
+                            to_seconds(profile.idle_ns)));
   add("goroutines", goroutine_counts(profile));
   if (std::string thresholds = list_thresholds(profile); !thresholds.empty())
     add("threshold",

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "model/container.h"
 #include "model/workload.h"
@@ -89,7 +90,7 @@ bool keeps_workload(const Filter& filter, std::string_view cgroup) {
 }
 
 std::string seconds_text(uint64_t nanoseconds) {
-  return fmt::format("{}", static_cast<double>(nanoseconds) / 1e9);
+  return fmt::format("{}", to_seconds(nanoseconds));
 }
 
 std::string comma_list(const std::vector<uint32_t>& numbers) {

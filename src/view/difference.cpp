@@ -9,6 +9,7 @@
 #include <numeric>
 #include <set>
 
+#include "base/clock.h"
 #include "base/sequence_pool.h"
 #include "base/text.h"
 #include "view/comparer.h"
@@ -108,7 +109,7 @@ double scale_of(const ComparedProfile& before, const ComparedProfile& after, Per
     // Recordings of several hosts overlap in time: their times are added up, not spanned.
     for (size_t run = 0; run < runs; run++) {
       TimeRange time = recorded_time(compared, run);
-      seconds += in_seconds(time.end - time.begin);
+      seconds += to_seconds(time.end - time.begin);
     }
     return seconds;
   };
@@ -433,10 +434,6 @@ std::vector<Pair> pairs_by_name(const Counts& before, const Counts& after) {
 
 }  // namespace
 
-double in_seconds(uint64_t nanoseconds) {
-  return static_cast<double>(nanoseconds) / 1e9;
-}
-
 double sum_of(std::span<const double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0);
 }
@@ -461,7 +458,7 @@ Blocks blocks_of(const ComparedProfile& compared, Per per) {
     for (uint64_t at = time.begin;;) {
       uint64_t end = at - at % step > UINT64_MAX - step ? UINT64_MAX : at - at % step + step;
       end = std::min(end, time.end);
-      blocks.seconds.push_back(in_seconds(end - at));
+      blocks.seconds.push_back(to_seconds(end - at));
       if (end >= time.end)
         break;
       at = end;

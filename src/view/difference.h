@@ -171,7 +171,6 @@ struct Blocks {
 };
 Blocks blocks_of(const ComparedProfile& compared, Per per);
 
-double in_seconds(uint64_t nanoseconds);
 double sum_of(std::span<const double> values);
 
 struct Counted {

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/percent.h"
 #include "base/sequence_pool.h"
 #include "base/text.h"
@@ -292,8 +293,7 @@ std::string text_of_sample(const Profile& profile, const SampleCount& sample,
     case Kind::kCpu:
       return fmt::format("CPU {:>5}", sample.cpu);
     case Kind::kTime:  // aligned, so that it is in order by name
-      return fmt::format("{:12.3f} s",
-                         static_cast<double>(sample.step * profile.time_step) / 1e9);
+      return fmt::format("{:12.3f} s", to_seconds(sample.step * profile.time_step));
     case Kind::kHost:
       return std::string(hosts.name(hosts.of(owner)));
     case Kind::kRecording:

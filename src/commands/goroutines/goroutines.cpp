@@ -284,7 +284,7 @@ Result<int> look_for_leaks(uint32_t pid, const GoroutinesOptions& options,
     tell({"the process has ended before the last look"});
   // The time from the first look to the last, as it was: looks take time of their own.
   write_text(options.is_json ? json_of(finder, pid, interval_ns)
-                             : finder.text(static_cast<double>(last - begin) / 1e9));
+                             : finder.text(to_seconds(last - begin)));
   return finder.has_leaks() ? kFailure : kSuccess;
 }
 

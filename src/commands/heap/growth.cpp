@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "symbolize/names.h"
 #include "view/significance.h"
@@ -75,7 +76,7 @@ Slope slope_of(const std::vector<double>& times, const std::vector<double>& amou
 void HeapGrowth::add_look(const Profile& profile, uint64_t time, uint64_t collections) {
   if (times_.empty())
     begin_ = time;
-  times_.push_back(static_cast<double>(time - begin_) / 1e9);
+  times_.push_back(to_seconds(time - begin_));
   collections_.push_back(collections);
   totals_.push_back(0);
   // Only the first event: the bytes in use. A stack may have several samples, one for each

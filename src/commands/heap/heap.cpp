@@ -170,7 +170,7 @@ std::string header_of(const Profile& profile, const HeapView& view) {
         sample.weight;
   std::string time;
   if (profile.info.events.size() > 1)
-    time = fmt::format(", {:.2f} s together", static_cast<double>(nanoseconds) / 1e9);
+    time = fmt::format(", {:.2f} s together", to_seconds(nanoseconds));
   bool is_of_mutexes = view.waits == HeapWaits::kMutexes;
   return fmt::format("since the program began, as it keeps it itself\n{}  {}{}, {}\n",
                      is_of_mutexes ? "mutexes " : "blocking", count_text(waits, "wait"), time,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/clock.h"
 #include "base/exit_status.h"
 #include "base/percent.h"
 #include "base/text.h"
@@ -150,8 +151,7 @@ std::string ago_text(const MemorySummary& summary) {
   // A clock that was set back gives no answer.
   if (last == 0 || last > summary.realtime_ns)
     return {};
-  return fmt::format("; the last {:.1f} s ago",
-                     static_cast<double>(summary.realtime_ns - last) / 1e9);
+  return fmt::format("; the last {:.1f} s ago", to_seconds(summary.realtime_ns - last));
 }
 
 std::string milliseconds(uint64_t nanoseconds) {
