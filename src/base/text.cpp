@@ -34,7 +34,7 @@ Decoded decode_utf8(std::string_view text) {
   // A lead byte of n ones and a zero leaves 7 - n bits for the character.
   uint32_t code_point = lead & (0x7fu >> size);
   for (size_t i = 1; i < size; i++) {
-    if ((byte(i) & 0xc0) != 0x80)
+    if (!continues_character(text[i]))
       return {0, 0};
     code_point = code_point << 6 | (byte(i) & 0x3fu);
   }
@@ -160,6 +160,16 @@ std::string valid_utf8(std::string_view text) {
     text.remove_prefix(std::max<size_t>(size, 1));
   }
   return result;
+}
+
+std::string_view beginning_of(std::string_view text, size_t most) {
+  // A character has up to three bytes that continue it. Text that is not UTF-8 is cut after at
+  // most as many steps.
+  constexpr size_t kMaxContinued = 3;
+  size_t size = most;
+  for (size_t i = 0; i < kMaxContinued && size > 0 && continues_character(text[size]); i++)
+    size--;
+  return text.substr(0, size);
 }
 
 std::string hex(std::string_view bytes) {

@@ -27,6 +27,13 @@ bool is_printable(std::string_view text);
 // Text from outside as UTF-8: a byte that is not part of a character becomes U+FFFD.
 std::string valid_utf8(std::string_view text);
 
+// True if a byte of UTF-8 is part of a character that an earlier byte begins.
+constexpr bool continues_character(char byte) {
+  return (static_cast<uint8_t>(byte) & 0xc0) == 0x80;
+}
+// The beginning of a text that has more than `most` bytes, cut where a character begins.
+std::string_view beginning_of(std::string_view text, size_t most);
+
 // Lower case, two digits a byte.
 std::string hex(std::string_view bytes);
 

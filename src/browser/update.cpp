@@ -451,7 +451,7 @@ void update_prompt(State& state, const Key& key, const Answer& answer) {
     state.overlay = Overlay::kNone;
   } else if (key.kind == Kind::kBackspace) {
     // Bytes of a UTF-8 character go together.
-    while (!state.typed.empty() && (static_cast<uint8_t>(state.typed.back()) & 0xc0) == 0x80)
+    while (!state.typed.empty() && continues_character(state.typed.back()))
       state.typed.pop_back();
     if (!state.typed.empty())
       state.typed.pop_back();

@@ -99,14 +99,8 @@ Style style_of(const ViewKey& key) {
 }
 
 std::string cut_branches(std::string_view branches, size_t width) {
-  while (display_width(branches) > width) {
-    // Characters that draw lines have three bytes in UTF-8: continuation bytes go with the
-    // first one.
-    size_t next = 1;
-    while (next < branches.size() && (static_cast<uint8_t>(branches[next]) & 0xc0) == 0x80)
-      next++;
-    branches.remove_prefix(next);
-  }
+  while (display_width(branches) > width)
+    branches.remove_prefix(first_glyph(branches).size);
   return std::string(branches);
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "raw/messages.h"
 
 namespace gosym::raw {
@@ -17,14 +18,7 @@ constexpr std::string_view kCutMark = "...";
 bool shorten(std::string_view text, size_t most, std::string& cut) {
   if (text.size() <= most)
     return false;
-  // A character of UTF-8 has up to three bytes that continue it. Text that is not UTF-8 is cut
-  // after at most as many steps.
-  size_t size = most - kCutMark.size();
-  auto continues = [&](size_t at) { return (static_cast<uint8_t>(text[at]) & 0xc0) == 0x80; };
-  constexpr size_t kMaxContinued = 3;
-  for (size_t i = 0; i < kMaxContinued && continues(size); i++)
-    size--;
-  cut = text.substr(0, size);
+  cut = beginning_of(text, most - kCutMark.size());
   cut += kCutMark;
   return true;
 }

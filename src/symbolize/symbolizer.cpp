@@ -44,13 +44,10 @@ struct FunctionHash {
 // longer ones. Those of templates of C++ have some thousand bytes at times.
 constexpr size_t kMaxName = 4096;
 
-// Cut where a character begins. The rest is told by its size and a hash, so that names that
+// The rest is told by its size and a hash, so that names that
 // differ still do.
 std::string shortened(std::string_view name) {
-  size_t size = kMaxName;
-  while (size > 0 && (static_cast<uint8_t>(name[size]) & 0xc0) == 0x80)
-    size--;
-  return fmt::format("{}...[{} bytes, {:08x}]", name.substr(0, size), name.size(),
+  return fmt::format("{}...[{} bytes, {:08x}]", beginning_of(name, kMaxName), name.size(),
                      XXH32(name.data(), name.size(), 0));
 }
 

@@ -1,5 +1,8 @@
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -8,6 +11,8 @@
 #include "base/reader.h"
 #include "base/shared_vector.h"
 #include "base/text.h"
+#include "base/uninterrupted.h"
+#include "base/unique_fd.h"
 #include "bytes.h"
 #include "temporary_directory.h"
 
@@ -229,6 +234,37 @@ TEST_CASE("text: pieces, lines and words") {
   CHECK(take_word(line) == "a");
   CHECK(take_word(line) == "b");
   CHECK(take_word(line).empty());
+}
+
+TEST_CASE("beginning_of: no character of UTF-8 is cut") {
+  CHECK(beginning_of("text", 3) == "tex");
+  CHECK(beginning_of("x\u20acy", 4) == "x\u20ac");
+  CHECK(beginning_of("x\u20acy", 3) == "x");
+  CHECK(beginning_of("x\u20acy", 2) == "x");
+  CHECK(beginning_of("\u20ac", 0).empty());
+  // Bytes that only continue are no UTF-8: they are cut after a few steps.
+  CHECK(beginning_of(std::string(20, '\x80'), 10).size() == 7);
+  CHECK(beginning_of(std::string(20, '\x80'), 2).empty());
+}
+
+TEST_CASE("write_all, read_some: as the calls, without interruptions") {
+  int ends[2];
+  REQUIRE(pipe(ends) == 0);
+  UniqueFd from(ends[0]);
+  UniqueFd to(ends[1]);
+  CHECK(write_all(to.get(), ""));
+  CHECK(write_all(to.get(), "text"));
+  to.reset(-1);
+  char part[16];
+  CHECK(read_some(from.get(), std::span(part).first(3)) == 3);
+  CHECK(read_some(from.get(), part) == 1);
+  CHECK(read_some(from.get(), part) == 0);
+  CHECK(read_some(-1, part) == -1);
+  CHECK_FALSE(write_all(-1, "text"));
+  CHECK(errno == EBADF);
+  UniqueFd full(open("/dev/full", O_WRONLY | O_CLOEXEC));
+  CHECK_FALSE(write_all(full.get(), "text"));
+  CHECK(errno == ENOSPC);
 }
 
 TEST_CASE("shared vector: a copy is the same rows until one of both changes") {
