@@ -305,6 +305,14 @@ std::string joined(std::span<const std::string> items, std::string_view separato
   return text;
 }
 
+std::string first_of(std::span<const std::string> items, std::string_view before_rest) {
+  constexpr size_t kNamed = 3;
+  std::string text = joined(items.first(std::min(items.size(), kNamed)), ", ");
+  return items.size() <= kNamed
+             ? text
+             : fmt::format("{}{}{} more", text, before_rest, items.size() - kNamed);
+}
+
 std::string_view take_line(std::string_view& text) {
   size_t end = text.find('\n');
   std::string_view line = text.substr(0, end);

@@ -71,6 +71,9 @@ std::vector<std::string_view> split(std::string_view text, char separator);
 // The items with the separator between them. Not fmt::join, with which a file takes two seconds
 // more to compile.
 std::string joined(std::span<const std::string> items, std::string_view separator);
+// "one, two, three and 4 more", or another text before the number: three are named of many.
+std::string first_of(std::span<const std::string> items,
+                     std::string_view before_rest = " and ");
 
 // Cuts off and returns the text before the first newline; all of it when there is none.
 std::string_view take_line(std::string_view& text);

@@ -430,20 +430,15 @@ double keep_first_samples(std::vector<NamedRecording>& recordings, uint64_t size
 
 // Files with samples that are not known to be those that were recorded.
 void note_unchecked(const Profile& profile, NamedRecording& one) {
-  constexpr size_t kNamed = 3;
   std::vector<std::string> names;
   for (const ProfileImage& image : profile.images)
     if (one.unchecked.contains(image.file.path))
       names.push_back(printable(image.file.path));
   if (names.empty())
     return;
-  size_t count = names.size();
-  names.resize(std::min(count, kNamed));
-  if (count > kNamed)
-    names.push_back(fmt::format("{} more", count - kNamed));
   one.recording.notes.push_back(
       "perf wrote no build id of these files, which are taken to be those at their paths: " +
-      joined(names, ", "));
+      first_of(names, ", "));
 }
 
 // Counts the samples of recordings.

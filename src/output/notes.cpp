@@ -68,6 +68,13 @@ using Notes = std::vector<Note>;
 
 constexpr size_t kMaxLabelsShown = 10;
 
+// "demo 61.0 %, nginx 21.3 %, and 4 more": the items that are shown, of so many.
+std::string as_list(std::vector<std::string> items, size_t count) {
+  if (items.size() < count)
+    items.push_back(fmt::format("and {} more", count - items.size()));
+  return joined(items, ", ");
+}
+
 std::string utc_time(uint64_t realtime_ns) {
   auto time = static_cast<std::time_t>(realtime_ns / 1'000'000'000);
   std::tm parts{};
@@ -93,9 +100,7 @@ std::string list_programs(const Profile& profile, const Hosts& hosts, size_t lim
                         : fmt::format("{}{}", first.pid, printable(hosts.suffix(first.host))),
                     percent(program.amount, profile.total_amount())));
   }
-  if (items.size() < programs.size())
-    items.push_back(fmt::format("and {} more", programs.size() - items.size()));
-  return joined(items, ", ");
+  return as_list(std::move(items), programs.size());
 }
 
 // "demo (4242) 98.2 %, kworker/0:1 (77) 1.8 %"; of more than the limit, those of one name
@@ -124,9 +129,7 @@ std::string list_shares(const std::map<std::string_view, uint64_t>& amounts, uin
   for (const auto& [name, amount] : sorted)
     if (items.size() < kMaxProcessesShown)
       items.push_back(fmt::format("{} {:.1f} %", printable(name), percent(amount, total)));
-  if (items.size() < sorted.size())
-    items.push_back(fmt::format("and {} more", sorted.size() - items.size()));
-  return joined(items, ", ");
+  return as_list(std::move(items), sorted.size());
 }
 
 // Ids as short as docker shows them.
@@ -201,9 +204,7 @@ std::string list_labels(const Profile& profile) {
   for (const auto& [key, count] : counts)
     if (items.size() < kMaxLabelsShown)
       items.push_back(fmt::format("{} ({})", printable(key), with_commas(count)));
-  if (items.size() < counts.size())
-    items.push_back(fmt::format("and {} more", counts.size() - items.size()));
-  return joined(items, ", ");
+  return as_list(std::move(items), counts.size());
 }
 
 // "from 3.1 to 5.2 s on CPU 0 and 1", of what the counts say was lost; empty if nothing tells.
@@ -578,13 +579,9 @@ void add_known(const Profile& profile, Notes& notes) {
       names.push_back(printable(base_name(image.file.path)));
   if (names.empty())
     return;
-  constexpr size_t kShown = 3;
-  size_t rest = names.size() - std::min(names.size(), kShown);
-  names.resize(names.size() - rest);
   notes.push_back(
-      {"known",
-       fmt::format("by size and time of change alone, without a build id: {}{}",
-                   joined(names, ", "), rest == 0 ? "" : fmt::format(" and {} more", rest))});
+      {"known", fmt::format("by size and time of change alone, without a build id: {}",
+                            first_of(names))});
 }
 
 // The number of occurrences of each location in stacks of samples.

@@ -562,17 +562,13 @@ std::string around_headline(const Profile& profile, const CallTree& tree,
   std::vector<std::string> names;
   for (const ChosenKey& one : meant)
     names.push_back(one.label());
-  constexpr size_t kNamed = 3;
-  std::string text = joined(std::span(names).first(std::min(names.size(), kNamed)), ", ");
-  if (names.size() > kNamed)
-    text += fmt::format(" and {} more", names.size() - kNamed);
   if (names.empty())
     return fmt::format("no function matches '{}'\n", printable(options.function->text()));
-  return fmt::format("{} {}: {:.2f} % of the total, {} {}\n{}\n",
-                     options.view == View::kCallers ? "callers of" : "callees of", text,
-                     amounts.percent(tree.nodes[0].total), amounts.text(tree.nodes[0].total),
-                     amounts.unit().empty() ? "events" : amounts.unit(),
-                     namesakes_text(meant, options));
+  return fmt::format(
+      "{} {}: {:.2f} % of the total, {} {}\n{}\n",
+      options.view == View::kCallers ? "callers of" : "callees of", first_of(names),
+      amounts.percent(tree.nodes[0].total), amounts.text(tree.nodes[0].total),
+      amounts.unit().empty() ? "events" : amounts.unit(), namesakes_text(meant, options));
 }
 
 // Says how many calls are left out, and which options show them.

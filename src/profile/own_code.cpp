@@ -150,7 +150,6 @@ std::vector<bool> find_own(const Profile& profile) {
 }
 
 std::string own_code_text(const Profile& profile, const std::vector<bool>& is_of_own) {
-  constexpr size_t kMaxRules = 3;
   std::vector<std::string> rules;
   for (size_t i = 0; i < is_of_own.size(); i++) {
     if (!is_of_own[i])
@@ -160,11 +159,7 @@ std::string own_code_text(const Profile& profile, const std::vector<bool>& is_of
     if (std::ranges::find(rules, rule) == rules.end())
       rules.push_back(rule);
   }
-  size_t count = rules.size();
-  rules.resize(std::min(count, kMaxRules));
-  if (count > kMaxRules)
-    rules.push_back(fmt::format("{} more", count - kMaxRules));
-  return joined(rules, ", ");
+  return first_of(rules, ", ");
 }
 
 OwnAmounts own_amounts(const Profile& profile, const std::vector<bool>& is_of_own) {

@@ -236,6 +236,15 @@ TEST_CASE("text: pieces, lines and words") {
   CHECK(take_word(line).empty());
 }
 
+TEST_CASE("first_of: three of many are named") {
+  std::vector<std::string> items = {"one", "two", "three", "four", "five"};
+  CHECK(first_of({}).empty());
+  CHECK(first_of(std::span(items).first(2)) == "one, two");
+  CHECK(first_of(std::span(items).first(3)) == "one, two, three");
+  CHECK(first_of(items) == "one, two, three and 2 more");
+  CHECK(first_of(items, ", ") == "one, two, three, 2 more");
+}
+
 TEST_CASE("beginning_of: no character of UTF-8 is cut") {
   CHECK(beginning_of("text", 3) == "tex");
   CHECK(beginning_of("x\u20acy", 4) == "x\u20ac");
