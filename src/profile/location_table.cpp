@@ -124,13 +124,7 @@ LocationId LocationTable::location(Profile& profile, const LocationKey& key) {
   location.told_size = key.told_size;
   // Image addresses are computed here once: whatever comes after replay no longer needs where
   // files were mapped.
-  const ProfileImage& image = profile.image_of(key.mapping);
-  const Mapping& place = profile.mappings[to_index(key.mapping)];
-  if (image.kind == ProfileImage::Kind::kFile)
-    location.image_address =
-        code_at(image.file.segments, place.file_offset_of(location.address));
-  else if (image.kind == ProfileImage::Kind::kVdso)
-    location.image_address = ImageAddress{key.address - place.start};  // it is linked at 0
+  location.image_address = profile.find_image_address(location);
   profile.locations.push_back(location);
   return next;
 }

@@ -39,6 +39,16 @@ const ProfileImage& Profile::image_of(MappingId id) const {
   return images[mappings[to_index(id)].image];
 }
 
+std::optional<ImageAddress> Profile::find_image_address(const Location& location) const {
+  const ProfileImage& image = image_of(location.mapping);
+  const Mapping& place = mappings[to_index(location.mapping)];
+  if (image.kind == ProfileImage::Kind::kFile)
+    return code_at(image.file.segments, place.file_offset_of(location.address));
+  if (image.kind == ProfileImage::Kind::kVdso)
+    return ImageAddress{to_integer(location.address) - place.start};  // it is linked at 0
+  return std::nullopt;
+}
+
 std::string Profile::unnamed_text(const Location& location) const {
   uint64_t address = to_integer(location.address);
   // Locations of no code have something else in their address: a number of frames, or nothing.

@@ -338,6 +338,10 @@ struct Location {
 
   // The address to look up and show for one of the location's addresses: that of the call.
   uint64_t call_of(uint64_t of) const { return of - (is_return && of > 0 ? 1 : 0); }
+  // That address in the image; only with an `image_address`.
+  ImageAddress call_in_image() const {
+    return ImageAddress{call_of(to_integer(*image_address))};
+  }
 };
 
 // One Label, its texts by number.
@@ -447,6 +451,9 @@ struct Profile {
     return strings[functions[to_index(id)].name];
   }
   const ProfileImage& image_of(MappingId id) const;
+  // The address that Location::image_address is to have, by where its mapping lies and what is
+  // known of the segments of the file.
+  std::optional<ImageAddress> find_image_address(const Location& location) const;
   bool is_kernel(const Location& location) const { return location.mapping == kKernelMapping; }
   // True if the location's code has a name.
   bool is_named(const Location& location) const {

@@ -171,10 +171,6 @@ std::string problem_of(const RecordedFile& file, const RecordedImage& image,
   return problem.empty() && file.symbols ? file.symbols->search_problem() : problem;
 }
 
-ImageAddress code_of(const Location& location) {
-  return ImageAddress{location.call_of(to_integer(*location.image_address))};
-}
-
 // Files with the locations that are in them, those of one after those of the other.
 class FileSet {
 public:
@@ -219,7 +215,7 @@ private:
       return;
     for (const Location* location : locations)
       if (location->image_address)
-        named.find(code_of(*location));
+        named.find(location->call_in_image());
   }
 
   const Profile& profile_;
@@ -241,7 +237,7 @@ void symbolize_file(std::span<Location* const> locations, NamedFile& named,
         file.symbols->has_code_names() ? Unnamed::kNoSymbol : Unnamed::kStripped;
     if (!location->image_address)
       continue;
-    const NamedFile::Answer& answer = named.find(code_of(*location));
+    const NamedFile::Answer& answer = named.find(location->call_in_image());
     if (answer.source)
       frames.write(*location, answer.calls, *answer.source);
   }
@@ -272,7 +268,7 @@ void symbolize_vdso(const std::vector<Location*>& locations, std::string_view vd
   for (Location* location : locations) {
     location->unnamed = Unnamed::kVdso;
     calls.clear();
-    ImageAddress address = code_of(*location);
+    ImageAddress address = location->call_in_image();
     // A 32-bit process would be named by tables of other code.
     if (symbols && is_64_bit(*location) && symbols->find(address, calls))
       frames.write(*location, calls, FrameSource::kVdso);
@@ -519,18 +515,12 @@ void find_image_addresses(Profile& profile, const DebugFileOptions& files) {
   for (Location& location : profile.locations) {
     if (location.frame_count > 0 || location.mapping == kNoMapping)
       continue;
-    const Mapping& mapping = profile.mappings[to_index(location.mapping)];
-    ProfileImage& image = profile.images[mapping.image];
-    // The vdso is linked at 0.
-    if (image.kind == ProfileImage::Kind::kVdso)
-      location.image_address = ImageAddress{to_integer(location.address) - mapping.start};
-    if (image.kind != ProfileImage::Kind::kFile)
-      continue;
-    if (!is_identified[mapping.image])
+    uint32_t number = profile.mappings[to_index(location.mapping)].image;
+    ProfileImage& image = profile.images[number];
+    if (image.kind == ProfileImage::Kind::kFile && !is_identified[number])
       identify(image.file, files);
-    is_identified[mapping.image] = true;
-    location.image_address =
-        code_at(image.file.segments, mapping.file_offset_of(location.address));
+    is_identified[number] = true;
+    location.image_address = profile.find_image_address(location);
   }
 }
 

@@ -84,15 +84,6 @@ std::shared_ptr<Binary> UnwindRules::open_image(const ProfileImage& image) const
   return vdso ? *vdso : nullptr;
 }
 
-namespace {
-
-// `location` is of an image.
-ImageAddress call_of(const Location& location) {
-  return ImageAddress{location.call_of(to_integer(*location.image_address))};
-}
-
-}  // namespace
-
 std::optional<UnwindRule> UnwindRules::find(const Location& location) {
   if (!location.image_address)
     return std::nullopt;
@@ -106,7 +97,7 @@ std::optional<UnwindRule> UnwindRules::find(const Location& location) {
     return UnwindRule{.return_kind = UnwindRule::ReturnAddress::kNone};
   // Rules are those of the call, not of what is returned to: that may be another function, if
   // the call was the last instruction of a function that does not come back.
-  ImageAddress address = call_of(location);
+  ImageAddress address = location.call_in_image();
   if (is_kickoff(binary, address))
     return UnwindRule{.return_kind = UnwindRule::ReturnAddress::kNone};
   // Go's linker writes no .eh_frame, and the C linker one that leaves Go's code out.
@@ -132,7 +123,7 @@ std::optional<CallerFrame> UnwindRules::evaluate(const Location& location,
                                                  MachineState& state) {
   const dwarf::CallFrames* frames =
       location.image_address ? open(location).call_frames() : nullptr;
-  return frames ? frames->evaluate(call_of(location), state) : std::nullopt;
+  return frames ? frames->evaluate(location.call_in_image(), state) : std::nullopt;
 }
 
 CallerRegister UnwindRules::caller_register(const Location& location, uint64_t number,
@@ -142,17 +133,17 @@ CallerRegister UnwindRules::caller_register(const Location& location, uint64_t n
   Binary& binary = open(location);
   const std::optional<go::Module>& module = binary.go_module();
   // Go's tables tell of no register but those of the rule itself: others count as lost.
-  bool is_go = module && go::unwind_rule(*module, call_of(location));
+  bool is_go = module && go::unwind_rule(*module, location.call_in_image());
   if (is_go || !binary.call_frames())
     return {};
-  return binary.call_frames()->caller_register(call_of(location), number, cfa, state);
+  return binary.call_frames()->caller_register(location.call_in_image(), number, cfa, state);
 }
 
 std::optional<go::Bordering> UnwindRules::bordering(const Location& location) {
   if (!location.image_address)
     return std::nullopt;
   const std::optional<go::Module>& module = open(location).go_module();
-  return module ? go::bordering(*module, call_of(location)) : std::nullopt;
+  return module ? go::bordering(*module, location.call_in_image()) : std::nullopt;
 }
 
 bool UnwindRules::is_signal_return(const Location& location) {

@@ -361,11 +361,11 @@ namespace {
 
 // The address in the file of the instruction that ran or called; none for code of the kernel,
 // of a JIT, or of nobody known.
-std::optional<uint64_t> code_address(const Profile& profile, const Location& location) {
+std::optional<ImageAddress> code_address(const Profile& profile, const Location& location) {
   if (!location.image_address ||
       profile.image_of(location.mapping).kind != ProfileImage::Kind::kFile)
     return std::nullopt;
-  return location.call_of(to_integer(*location.image_address));
+  return location.call_in_image();
 }
 
 // The code with a frame that `is_wanted(location, frame)` says: of the function that has it, or
@@ -384,8 +384,7 @@ SampledImages find_code(const Profile& profile, Calls calls, IsWanted is_wanted)
     for (; frame < location.frame_count; frame++)
       has_wanted = has_wanted || is_wanted(static_cast<LocationId>(i), frame);
     if (address && has_wanted)
-      images[profile.mappings[to_index(location.mapping)].image].wanted.push_back(
-          ImageAddress{*address});
+      images[profile.mappings[to_index(location.mapping)].image].wanted.push_back(*address);
   }
   return images;
 }
@@ -417,7 +416,7 @@ void count_self(const Profile& profile, std::span<const SampleCount> samples,
     auto address = code_address(profile, location);
     auto image = images.find(profile.mappings[to_index(location.mapping)].image);
     if (address && image != images.end())
-      image->second.self[*address] += profile.amount(sample);
+      image->second.self[to_integer(*address)] += profile.amount(sample);
   }
 }
 
@@ -611,7 +610,7 @@ private:
         profile_.mappings[to_index(location.mapping)].image != image_)
       return nullptr;
     // Return addresses are those of the next instruction: call_of() steps back into the call.
-    uint64_t address = location.call_of(to_integer(*location.image_address));
+    uint64_t address = to_integer(location.call_in_image());
     auto after = std::ranges::upper_bound(instructions_, address, {}, &CodeAt::address);
     if (after == instructions_.begin())
       return nullptr;
