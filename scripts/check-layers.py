@@ -22,7 +22,7 @@ SEES = {  # layer, a directory of src/: those it may include besides itself
     "unwind": "base model elf go dwarf profile images",
     "symbolize": "base model elf go dwarf gsym proc profile raw images unwind",
     "record": "base confine model elf go dwarf proc raw unwind",
-    "perf_data": "base model elf raw images record",
+    "perf_data": "base model elf proc raw images record",
     "goroutine": "base model elf go proc record",
     "heap": "base model elf go proc",
     "live": "base model elf proc profile raw images symbolize record",

@@ -4,14 +4,14 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <iterator>
-#include <optional>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/mapped_file.h"
 #include "base/text.h"
 #include "elf/image.h"
+#include "proc/kallsyms.h"
+#include "record/kernel_symbols.h"
 #include "record/system_state.h"
 
 // perf writes addresses of the kernel and no names: these are those of the kernel that runs
@@ -61,63 +61,13 @@ bool is_of_this_start(const Header& header, const FilePlaces& places) {
   return recorded - start + kUsual < 2 * kUsual;
 }
 
-// "ffffffffc0201000 t name<TAB>[module]"
-struct Line {
-  uint64_t address = 0;
-  std::string_view text;  // all of it
-  bool is_kept = false;
-
-  char type() const { return rest(0)[0]; }
-  std::string_view name() const { return rest(2); }
-  std::string_view module() const {
-    size_t bracket = text.rfind('[');
-    // The name of a module stands last and in brackets; the kernel's own symbols have none.
-    std::string_view found = bracket == text.npos ? "" : text.substr(bracket + 1);
-    return found.substr(0, found.find(']'));
-  }
-
-private:
-  std::string_view rest(size_t skipped) const {
-    return text.substr(text.find(' ') + 1 + skipped);
-  }
-};
-
-// None of what is no code.
-std::optional<Line> read_line(std::string_view text) {
-  size_t space = text.find(' ');
-  // A space, the type and a space, behind which at least one letter has to stand: type() and
-  // name() index without a check.
-  constexpr size_t kTypeAndName = 3;
-  if (space == text.npos || text.size() - space <= kTypeAndName)
-    return std::nullopt;
-  auto address = parse_hex(text.substr(0, space));
-  Line line = {.address = address.value_or(0), .text = text};
-  bool is_code = std::string_view("tTwW").find(line.type()) != std::string_view::npos;
-  return address && is_code ? std::optional(line) : std::nullopt;
-}
-
 // Modules may have come and gone, and BPF programs tell of themselves.
-bool is_where_it_was(const Line& line, const KernelPlaces& places) {
-  std::string_view name = line.module();
-  if (name.empty())
+bool is_where_it_was(const KernelSymbol& symbol, const KernelPlaces& places) {
+  if (symbol.module.empty())
     return true;
-  auto module = places.modules.find(name);
-  return module != places.modules.end() && line.address >= module->second.start &&
-         line.address < module->second.limit;
-}
-
-// Keeps those of the function that an address is in, and where the next one begins.
-void keep(std::vector<Line>& lines, uint64_t address) {
-  auto next = std::ranges::upper_bound(lines, address, {}, &Line::address);
-  if (next == lines.begin())
-    return;
-  // Several symbols may have one address: all are kept, and Kallsyms takes the first.
-  auto same = std::ranges::lower_bound(lines.begin(), next, std::prev(next)->address, {},
-                                       &Line::address);
-  for (auto line = same; line != next; ++line)
-    line->is_kept = true;
-  if (next != lines.end())
-    next->is_kept = true;
+  auto module = places.modules.find(symbol.module);
+  return module != places.modules.end() && symbol.address >= module->second.start &&
+         symbol.address < module->second.limit;
 }
 
 }  // namespace
@@ -151,31 +101,21 @@ Result<std::string> kernel_symbols(const RunningKernel& kernel, const KernelPlac
   if (!kernel.symbols)
     return Error("it is not looked for here");
   lseek(kernel.symbols.get(), 0, SEEK_SET);  // another recording may have read them
-  std::string all = read_kernel_symbols(kernel.symbols.get());
-  std::vector<Line> lines;
-  for (std::string_view rest = all; !rest.empty();)
-    if (auto line = read_line(take_line(rest)); line && is_where_it_was(*line, places))
-      lines.push_back(*line);
-  // With address randomization (KASLR) the kernel lies elsewhere after each start. One symbol
-  // at its old address is proof for all of the kernel's own; modules were checked one by one.
-  auto first = std::ranges::find(lines, places.symbol, &Line::name);
-  if (first != lines.end() && first->address == 0)
+  std::string text = read_kernel_symbols(kernel.symbols.get());
+  std::vector<KernelSymbol> symbols = Kallsyms(text).symbols();
+  if (places.symbol.empty())
+    return Error("perf did not write where the kernel lay");
+  if (symbols.empty())
     return Error("/proc/kallsyms hides addresses from this user");
-  if (first == lines.end() || first->address != places.symbol_address)
-    return Error(places.symbol.empty()
-                     ? "perf did not write where the kernel lay"
-                     : "it lay elsewhere, before the machine was started anew");
-  std::ranges::stable_sort(lines, {}, &Line::address);
-  // Callers are named by the address before that to which is returned.
-  for (uint64_t address : addresses) {
-    keep(lines, address);
-    keep(lines, address - std::min<uint64_t>(address, 1));
-  }
-  std::string kept;
-  for (const Line& line : lines)
-    if (line.is_kept)
-      kept.append(line.text).append("\n");
-  return kept;
+  // With address randomization (KASLR) the kernel lies elsewhere after each start. One symbol
+  // at its old address is proof for all of the kernel's own; modules are checked one by one.
+  auto first = std::ranges::find(symbols, places.symbol, &KernelSymbol::name);
+  if (first == symbols.end() || first->address != places.symbol_address)
+    return Error("it lay elsewhere, before the machine was started anew");
+  std::erase_if(symbols, [&](const auto& symbol) { return !is_where_it_was(symbol, places); });
+  KernelSymbols kept(symbols);
+  kept.want(std::vector<uint64_t>(addresses.begin(), addresses.end()));
+  return kept.take();
 }
 
 }  // namespace gosym::perf_data

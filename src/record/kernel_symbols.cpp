@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "proc/kallsyms.h"
-
 namespace gosym {
 
 namespace {
@@ -15,9 +13,11 @@ constexpr size_t kMaxSeen = 1 << 16;
 
 }  // namespace
 
-KernelSymbols::KernelSymbols(std::string_view kallsyms) {
-  Kallsyms parsed(kallsyms);
-  for (const KernelSymbol& symbol : parsed.symbols()) {
+KernelSymbols::KernelSymbols(std::string_view kallsyms)
+    : KernelSymbols(Kallsyms(kallsyms).symbols()) {}
+
+KernelSymbols::KernelSymbols(std::span<const KernelSymbol> symbols) {
+  for (const KernelSymbol& symbol : symbols) {
     symbols_.push_back({symbol.address, static_cast<uint32_t>(texts_.size())});
     texts_ += symbol.name;
     if (!symbol.module.empty())

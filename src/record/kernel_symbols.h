@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "proc/kallsyms.h"
+
 namespace gosym {
 
 // The kernel's symbols as they were when a recorder began. Only those that its samples need go
@@ -18,6 +20,8 @@ public:
   KernelSymbols() = default;  // none
   // Parses the text of /proc/kallsyms, which need not live longer than the call.
   explicit KernelSymbols(std::string_view kallsyms);
+  // By address, as Kallsyms has them.
+  explicit KernelSymbols(std::span<const KernelSymbol> symbols);
 
   bool empty() const { return symbols_.empty(); }
 

@@ -1,6 +1,8 @@
 #include <doctest/doctest.h>
 
+#include "base/mapped_file.h"
 #include "base/text.h"
+#include "perf_data/kernel.h"
 #include "perf_data/reader.h"
 #include "perf_data_file.h"
 #include "raw/sample_batch.h"
@@ -88,6 +90,31 @@ TEST_CASE("perf.data: a sample and what was told beside it") {
   CHECK(joined(recording.notes, "; ") ==
         "kernel code has no names: perf wrote no build id of the kernel; "
         "not read: feature 40, which is unknown");
+}
+
+TEST_CASE("perf.data: names of the kernel, if it lies where it did") {
+  std::string_view text =
+      "1000 T _stext\n1200 t alias\n1200 T function\n1300 d data\n1400 t next\n"
+      "8000 t of_module\t[ext4]\n9000 t moved\t[xfs]\n";
+  perf_data::KernelPlaces places = {
+      .symbol = "_stext", .symbol_address = 0x1000, .modules = {}};
+  places.modules["ext4"] = {0x8000, 0x8800};
+  places.modules["xfs"] = {0xa000, 0xa800};
+  auto named = [&](std::string_view kallsyms, const perf_data::KernelAddresses& addresses) {
+    RunningKernel kernel = {.symbols = file_in_memory(as_bytes(kallsyms)), .vdso = {}};
+    auto symbols = perf_data::kernel_symbols(kernel, places, addresses);
+    return symbols ? *symbols : symbols.error().message();
+  };
+  CHECK(named(text, {0x1210}) == "1200 t alias\n1200 t function\n1400 t next\n");
+  CHECK(named(text, {0x8010}) == "8000 t of_module\t[ext4]\n");
+  CHECK(named(text, {0x9010}) == "8000 t of_module\t[ext4]\n");  // the last that is known
+  CHECK(named(text, {0x10}).empty());
+  CHECK(named("0 T _stext\n0 t function\n", {0x1210}) ==
+        "/proc/kallsyms hides addresses from this user");
+  places.symbol_address = 0x2000;
+  CHECK(named(text, {0x1210}) == "it lay elsewhere, before the machine was started anew");
+  places.symbol.clear();
+  CHECK(named(text, {0x1210}) == "perf did not write where the kernel lay");
 }
 
 TEST_CASE("perf.data: user stacks that come later") {
