@@ -85,6 +85,20 @@ Error planted_error(const std::string& path, const struct stat& status) {
       .with_hint("name another file");
 }
 
+bool rename_to_nothing(int directory, const std::string& from, const std::string& to) {
+  constexpr unsigned kNoReplace = 1;  // RENAME_NOREPLACE, since Linux 3.15
+  if (syscall(SYS_renameat2, directory, from.c_str(), directory, to.c_str(), kNoReplace) == 0)
+    return true;
+  if (errno != EINVAL)
+    return false;
+  struct stat status {};
+  if (fstatat(directory, to.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0) {
+    errno = EEXIST;
+    return false;
+  }
+  return renameat(directory, from.c_str(), directory, to.c_str()) == 0;
+}
+
 void raise_file_limit() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0)

@@ -32,6 +32,10 @@ std::string real_path(const UniqueFd& found, const std::string& root);
 bool is_planted(const std::string& path, const struct stat& status);
 Error planted_error(const std::string& path, const struct stat& status);
 
+// Gives a file of a directory, or of AT_FDCWD, another name. False, with EEXIST, if that is
+// taken. On file systems that cannot do both at once, a file that comes in between is replaced.
+bool rename_to_nothing(int directory, const std::string& from, const std::string& to);
+
 // Lets this process have as many files open as the administrator allows, where the limit it has
 // from its shell is 1024 as a rule. What it has started keeps its own.
 void raise_file_limit();

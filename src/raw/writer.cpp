@@ -4,7 +4,6 @@
 #include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 #include <zstd.h>
 
@@ -301,16 +300,6 @@ Result<bool> set_aside(const std::string& path) {
   return false;
 }
 
-// False, with EEXIST: somebody was faster. Where a file system knows no such rename, whatever
-// is there is replaced.
-// renameat2 with RENAME_NOREPLACE came with Linux 3.15, and not all file systems have it.
-bool rename_to_nothing(const std::string& from, const std::string& to) {
-  constexpr unsigned kNoReplace = 1;
-  return syscall(SYS_renameat2, AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), kNoReplace) ==
-             0 ||
-         (errno == EINVAL && ::rename(from.c_str(), to.c_str()) == 0);
-}
-
 // It gets its name when it is locked: nobody finds it and takes it for one that is done.
 Result<OutputFile> create(const std::string& path) {
   std::string draft = fmt::format("{}.{}", path, getpid());
@@ -332,7 +321,7 @@ Result<OutputFile> create(const std::string& path) {
       done = std::move(has_set_aside).error();
       break;
     }
-    if (rename_to_nothing(draft, path))
+    if (rename_to_nothing(AT_FDCWD, draft, path))
       return OutputFile{std::move(fd), quoted(path), /*is_ours=*/true, *has_set_aside};
     if (errno != EEXIST || i + 1 == kMaxTries)
       done = system_error("cannot create " + quoted(path), errno);

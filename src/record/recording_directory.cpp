@@ -5,7 +5,6 @@
 #include <fmt/chrono.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -20,6 +19,7 @@
 #include <tuple>
 
 #include "base/clock.h"
+#include "base/file_tree.h"
 #include "base/mapped_file.h"
 #include "base/text.h"
 #include "proc/users.h"
@@ -333,17 +333,6 @@ std::string stored_path(std::string_view id) {
   return fmt::format("{}/{}/{}", kIdFolder, digits.substr(0, 2), digits.substr(2));
 }
 
-int rename_to_free_name(int directory, const std::string& from, const std::string& to) {
-  constexpr unsigned kNoReplace = 1;
-  if (syscall(SYS_renameat2, directory, from.c_str(), directory, to.c_str(), kNoReplace) == 0)
-    return 0;
-  struct stat status {};
-  // Some file systems know no such rename.
-  if (errno != EINVAL || fstatat(directory, to.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0)
-    return -1;
-  return renameat(directory, from.c_str(), directory, to.c_str());
-}
-
 constexpr mode_t kReadByGroup = 0640;
 
 }  // namespace
@@ -386,7 +375,7 @@ std::string DirectoryContents::publish() {
   // A clock that was set back gives the names of that time again.
   for (; parsed->number < kMaxNumber; parsed->number++) {
     std::string name = make_recording_name(host_, *parsed);
-    if (rename_to_free_name(directory_, draft_, name) == 0) {
+    if (rename_to_nothing(directory_, draft_, name)) {
       draft_.clear();
       births_[draft_inode_] = boottime_ns();
       return name;
