@@ -7,6 +7,8 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -20,6 +22,13 @@ struct BytesHash {
     return XXH3_64bits(&key, sizeof(key));
   }
 };
+
+// The XXH128 of bytes in canonical form, which is the same on machines of either byte order.
+inline std::string hash_of_bytes(std::string_view bytes) {
+  XXH128_canonical_t hash;
+  XXH128_canonicalFromHash(&hash, XXH3_128bits(bytes.data(), bytes.size()));
+  return {reinterpret_cast<const char*>(hash.digest), sizeof(hash.digest)};
+}
 
 // The memory of a table of so many bytes that grows by being copied: its former memory stays in
 // the heap, and if it has little room left, it is about to be twice as large.

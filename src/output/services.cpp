@@ -96,13 +96,9 @@ std::string event_for_store(std::string_view name) {
 }
 
 std::string profile_id(const Profile& profile, const Service& service, std::string_view what) {
-  std::string of =
-      fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}", service.host, service.name, service.container,
-                  service.pod, profile.start_realtime_ns, profile.duration_ns, what);
-  // In canonical form, which is the same on machines of either byte order.
-  XXH128_canonical_t id;
-  XXH128_canonicalFromHash(&id, XXH3_128bits(of.data(), of.size()));
-  return {reinterpret_cast<const char*>(id.digest), sizeof(id.digest)};
+  return hash_of_bytes(fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}", service.host, service.name,
+                                   service.container, service.pod, profile.start_realtime_ns,
+                                   profile.duration_ns, what));
 }
 
 }  // namespace gosym

@@ -1,12 +1,11 @@
 #include "proc/machine_id.h"
 
-#include <xxhash.h>
-
 #include <algorithm>
 #include <cctype>
 
 #include "base/file_tree.h"
 #include "base/mapped_file.h"
+#include "base/sequence_pool.h"
 
 namespace gosym::proc {
 
@@ -24,10 +23,7 @@ std::string hashed_machine_id(std::string_view text) {
   if (!is_id)
     return {};
   // The salt makes the hash another than that of other programs for the same id.
-  std::string salted = "gosym " + std::string(id);
-  XXH128_canonical_t hash;
-  XXH128_canonicalFromHash(&hash, XXH3_128bits(salted.data(), salted.size()));
-  return {reinterpret_cast<const char*>(hash.digest), sizeof(hash.digest)};
+  return hash_of_bytes("gosym " + std::string(id));
 }
 
 std::string machine_id() {
