@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 #include "base/text.h"
 
@@ -37,6 +38,13 @@ template <class... Args>
 void print(std::FILE* stream, fmt::format_string<Shown<std::remove_cvref_t<Args>>...> format,
            Args&&... args) {
   print_shown(stream, format, fmt::make_format_args(shown(args)...));
+}
+
+// A warning of a command, unless its options ask for errors only.
+template <class Options, class... Args>
+void warn(const Options& options, fmt::format_string<Args...> format, Args&&... args) {
+  if (!options.is_quiet)
+    print(stderr, "gosym: warning: {}\n", fmt::format(format, std::forward<Args>(args)...));
 }
 
 }  // namespace gosym

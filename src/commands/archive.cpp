@@ -145,8 +145,8 @@ Result<int> run_archive(const ArchiveOptions& options) {
   auto recording = raw::read(options.recording);
   if (!recording)
     return std::move(recording).error();
-  if (recording->damaged_bytes > 0 && !options.is_quiet)
-    print(stderr, "gosym: warning: '{}': damaged or cut short\n", options.recording);
+  if (recording->damaged_bytes > 0)
+    warn(options, "'{}': damaged or cut short", options.recording);
   auto files = asked_files(*recording, where);
   if (!files)
     return std::move(files).error().context(fmt::format("'{}'", options.recording));
@@ -170,8 +170,8 @@ Result<int> run_archive(const ArchiveOptions& options) {
     if (!problem)
       return std::move(problem).error();
     count += problem->empty();
-    if (!problem->empty() && !options.is_quiet)
-      print(stderr, "gosym: warning: '{}': {}\n", file.path, *problem);
+    if (!problem->empty())
+      warn(options, "'{}': {}", file.path, *problem);
   }
   if (!options.is_quiet)
     print(stderr, "archived {} {}; {} now in {}\n", count, count == 1 ? "file" : "files",

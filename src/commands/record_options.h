@@ -81,12 +81,6 @@ struct RecordPlan {
   ArchiveChoice archive;
 };
 
-template <class... Args>
-void warn(const RecordOptions& options, fmt::format_string<Args...> format, Args&&... args) {
-  if (!options.is_quiet)
-    print(stderr, "gosym: warning: {}\n", fmt::format(format, std::forward<Args>(args)...));
-}
-
 // An error is one of usage. What the kernel allows no more of is taken as far as it does, and
 // said.
 Result<RecordPlan> make_plan(const RecordOptions& options);

@@ -65,12 +65,6 @@ struct ReportOptions {
   bool is_quiet = false;
 };
 
-template <class... Args>
-void warn(const ReportOptions& options, fmt::format_string<Args...> format, Args&&... args) {
-  if (!options.is_quiet)
-    print(stderr, "gosym: warning: {}\n", fmt::format(format, std::forward<Args>(args)...));
-}
-
 inline constexpr size_t kMaxDimensions = 3;  // of --by
 
 std::vector<OptionGroup> report_options(ReportOptions& options);
