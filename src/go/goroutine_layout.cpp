@@ -97,22 +97,13 @@ constexpr auto kReasonsOf = [] {
   return texts;
 }();
 
-struct Version {
-  uint32_t first_minor;
-  std::span<const std::string_view> reasons;
-};
-// Only the releases that changed the texts; those in between have the last one before them.
-constexpr Version kVersions[] = {
+constexpr ReleaseRow<std::span<const std::string_view>> kReasons[] = {
     {15, kReasonsOf<15>}, {20, kReasonsOf<20>}, {22, kReasonsOf<22>}, {23, kReasonsOf<23>},
     {24, kReasonsOf<24>}, {25, kReasonsOf<25>}, {26, kReasonsOf<26>},
 };
 constexpr uint32_t kFirstParent = 21;  // the first release with a parent
 // Bytes from the wait reason to the count of switches, from a release on.
-struct SwitchCount {
-  uint32_t first_minor;
-  uint16_t distance;
-};
-constexpr SwitchCount kSwitchCounts[] = {{17, 13}, {21, 12}, {22, 15}};
+constexpr ReleaseRow<uint16_t> kSwitchCounts[] = {{17, 13}, {21, 12}, {22, 15}};
 constexpr uint32_t kFirstSmallG = 26;  // with a word more between lockedm and labels
 
 // The other offsets follow from those of the runtime layout.
@@ -135,13 +126,9 @@ GoroutineLayout layout_of(uint32_t minor, const RuntimeLayout& runtime) {
   layout.locked_thread = at(runtime.g_labels - before_labels);
   if (minor >= kFirstParent)
     layout.parent = at(layout.created_at - 8);
-  // The rows rise, so that the last one that fits is the release's.
-  for (const SwitchCount& count : kSwitchCounts)
-    if (minor >= count.first_minor)
-      layout.switch_count = at(layout.wait_reason + count.distance);
-  for (const Version& version : kVersions)
-    if (minor >= version.first_minor)
-      layout.wait_reasons = version.reasons;
+  if (auto distance = value_in(kSwitchCounts, minor))
+    layout.switch_count = at(layout.wait_reason + *distance);
+  layout.wait_reasons = value_in(kReasons, minor).value_or(layout.wait_reasons);
   return layout;
 }
 

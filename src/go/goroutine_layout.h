@@ -77,6 +77,23 @@ struct RuntimeLayout {
 // and may still change: "go1.26-devel_...", "go1.26beta1".
 std::optional<uint32_t> minor_of_release(std::string_view version);
 
+// A row of a table of what releases of Go have, in order of these: from Go 1.`first_minor` on,
+// until the release of the next row.
+template <class Value>
+struct ReleaseRow {
+  uint32_t first_minor;
+  Value value;
+};
+// None of a release before the first row.
+template <class Value, size_t count>
+std::optional<Value> value_in(const ReleaseRow<Value> (&rows)[count], uint32_t minor) {
+  std::optional<Value> value;
+  for (const ReleaseRow<Value>& row : rows)
+    if (minor >= row.first_minor)
+      value = row.value;
+  return value;
+}
+
 // The version that Go 1.2 and 1.3 go by, whose programs do not tell theirs.
 inline constexpr std::string_view kVersionWithSegments = "go1.3";
 

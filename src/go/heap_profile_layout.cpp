@@ -11,11 +11,7 @@ namespace gosym::go {
 
 namespace {
 
-struct ProfileRelease {
-  uint32_t first_minor;
-  HeapProfileLayout layout;
-};
-constexpr ProfileRelease kProfileReleases[] = {
+constexpr ReleaseRow<HeapProfileLayout> kProfileReleases[] = {
     {kFirstHeapMinor, {4, 0}}, {19, {4, 1}}, {27, {2, 1}}};
 
 constexpr uint64_t kDefaultRate = 512 << 10;
@@ -65,11 +61,7 @@ std::vector<ImageAddress> find_rate(const Module& module, const std::vector<Imag
 
 std::optional<HeapProfileLayout> heap_profile_layout(std::string_view go_version) {
   auto minor = minor_of_release(go_version);
-  std::optional<HeapProfileLayout> layout;
-  for (const ProfileRelease& release : kProfileReleases)
-    if (minor && *minor >= release.first_minor && *minor <= kLastHeapMinor)
-      layout = release.layout;
-  return layout;
+  return minor && *minor <= kLastHeapMinor ? value_in(kProfileReleases, *minor) : std::nullopt;
 }
 
 uint64_t bucket_hash(Bytes stack, uint64_t size) {

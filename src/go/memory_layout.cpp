@@ -9,12 +9,7 @@ namespace gosym::go {
 
 namespace {
 
-struct MemoryRelease {
-  uint32_t first_minor;
-  MemoryLayout layout;
-};
-// Releases that are not listed have the layout of the last one before them.
-constexpr MemoryRelease kMemoryReleases[] = {
+constexpr ReleaseRow<MemoryLayout> kMemoryReleases[] = {
     {kFirstMemoryMinor, {1176, 3544, 136, 184, 104, 65856, 65848, 96, true}},
     {20, {1176, 3544, 80, 128, 48, 65824, 65816, 96, true}},
     {21, {1176, 3544, 104, 152, 72, 65864, 65856, 104, true}},
@@ -58,11 +53,7 @@ std::optional<ImageAddress> find_variable(std::map<std::string_view, CodeOperand
 
 std::optional<MemoryLayout> memory_layout(std::string_view go_version) {
   auto minor = minor_of_release(go_version);
-  std::optional<MemoryLayout> layout;
-  for (const MemoryRelease& release : kMemoryReleases)
-    if (minor && *minor >= release.first_minor && *minor <= kLastMemoryMinor)
-      layout = release.layout;
-  return layout;
+  return minor && *minor <= kLastMemoryMinor ? value_in(kMemoryReleases, *minor) : std::nullopt;
 }
 
 MemoryVariables find_memory_variables(const Module& module, const MemoryLayout& layout) {
