@@ -456,11 +456,12 @@ private:
       uint64_t after = 0;
       if (auto read = read_at(allgs, std::as_writable_bytes(std::span(slice))); !read || !*read)
         return read ? Result(std::vector<Checked>()) : std::move(read).error();
-      // The slice may be torn between its words, as the program runs meanwhile.
+      // The slice may be torn between its words, as the program runs meanwhile: the next look
+      // finds it whole.
       auto [address, length, capacity] = slice;
       if (address == 0 || address % kGoWord != 0 || length == 0 || length > capacity ||
           length > kMaxGoroutines)
-        break;
+        continue;
       list_size_ = length;
       std::vector<Chosen> places = moves_.choose(length, most, random);
       std::vector<uint64_t> list(places.size());
@@ -600,8 +601,9 @@ private:
       if (auto read = read_at(allgs, std::as_writable_bytes(std::span(slice))); !read || !*read)
         return read ? Result(std::move(list)) : std::move(read).error();
       auto [address, length, capacity] = slice;
+      // A slice that is torn between its words is looked at again.
       if (address == 0 || address % kGoWord != 0 || length == 0 || length > capacity)
-        return list;
+        continue;
       list_size_ = length;
       // The address after the read tells if the list lay there all the time.
       auto is_read = read_words(address, std::min(length, kMaxGoroutines), list);

@@ -290,6 +290,32 @@ TEST_CASE("goroutines: a list that cannot be one is refused") {
   CHECK_FALSE(program.read());
 }
 
+// Makes the length of the list larger than its capacity while it is read for the first time, as
+// in the midst of an append.
+void tear_first_read(Program& program) {
+  int before = program.memory.reads;
+  program.memory.before_read = [&program, before] {
+    program.make_list();
+    if (program.memory.reads == before + 1)
+      program.memory.set(kAllgs + 8, program.count + 1);
+  };
+}
+
+TEST_CASE("goroutines: a list that is torn between its words is looked at again") {
+  Program program;
+  program.add(GoroutineStatus::kWaiting);
+  tear_first_read(program);
+  auto read = program.read();
+  REQUIRE(read);
+  CHECK(read->all.size() == 1);
+  LookAtSome look_at = look_at_some(program.runtime(), program.memory.reader());
+  tear_first_read(program);
+  auto look = look_at(std::vector<double>{0, 0});
+  REQUIRE(look);
+  CHECK(look->list_size == 1);
+  CHECK(look->all.size() == 1);
+}
+
 TEST_CASE("goroutines: pointers that lie are left out, and one is told once") {
   Program program;
   uint64_t g = program.add(GoroutineStatus::kWaiting);
