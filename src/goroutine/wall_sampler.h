@@ -16,7 +16,7 @@ namespace gosym {
 struct WallOptions {
   std::vector<uint32_t> pids = {};
   uint64_t frequency = 97;  // looks a second, on average
-  size_t most = 32;         // goroutines of a process that are looked at each time
+  size_t most = 32;         // goroutines of a process that are looked at each time; not 0
   uint64_t seed = 0;        // of the choice among them, and of the times of looks
   // It is of a command that was not started yet: there is no Go code to be found now.
   bool may_begin_later = false;
