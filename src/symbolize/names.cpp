@@ -103,6 +103,52 @@ std::string_view crate_of(std::string_view shown) {
   return is_crate ? crate : std::string_view();
 }
 
+constexpr std::string_view kSourceRoot = "/src/";
+
+// "runtime" has none, "github.com/a/b" has one.
+bool has_domain(std::string_view import_path) {
+  return import_path.substr(0, import_path.find('/')).find('.') != std::string_view::npos;
+}
+
+// The place of the version of a module: "golang.org/x/crypto@v0.1.0/blake2b".
+size_t place_of_version(std::string_view folder) {
+  size_t at = folder.find("@v");
+  bool has_number = at != folder.npos && folder.find_first_of("0123456789", at) == at + 2;
+  return has_number ? at : folder.npos;
+}
+
+// True if the last root of sources in a folder is that of a release of Go: it is a module, or
+// lies in a folder named "go", "go-1.19" or the like. Its packages have no domain.
+bool is_of_release(std::string_view folder) {
+  size_t root = folder.rfind(kSourceRoot);
+  if (root == folder.npos)
+    return false;
+  std::string_view above = folder.substr(0, root);
+  return !has_domain(folder.substr(root + kSourceRoot.size())) &&
+         (above.find("golang.org/toolchain@") != above.npos ||
+          (above.substr(above.rfind('/') + 1).starts_with("go") &&
+           place_of_version(above) == above.npos));
+}
+
+// The import path that a folder ends with, the version of its module included; the folder
+// itself if it has no root.
+std::string_view below_root(std::string_view folder) {
+  if (is_of_release(folder))
+    return folder.substr(folder.rfind(kSourceRoot) + kSourceRoot.size());
+  constexpr std::string_view kModuleRoot = "/pkg/mod/";
+  if (size_t at = folder.find(kModuleRoot); at != folder.npos)
+    return folder.substr(at + kModuleRoot.size());
+  // Sources may lie in a folder that has the name of a root, and a package may have folders of
+  // that name: the import path begins with its domain, or else behind the last root. In a
+  // module there is none.
+  size_t version = place_of_version(folder);
+  size_t begin = 0;
+  for (size_t at = folder.find(kSourceRoot); at < version && !has_domain(folder.substr(begin));
+       at = folder.find(kSourceRoot, begin - 1))
+    begin = at + kSourceRoot.size();
+  return folder.substr(begin);
+}
+
 }  // namespace
 
 // Functions that the compiler makes for a type are named after it: "type:.eq.net/http.header".
@@ -122,10 +168,7 @@ std::string package_of_assembly(std::string_view file) {
   size_t slash = file.rfind('/');
   if (!file.ends_with(".s") || slash == file.npos)
     return {};
-  std::string_view folder = file.substr(0, slash);
-  for (std::string_view root : {"/pkg/mod/", "/src/"})
-    if (size_t at = folder.find(root); at != folder.npos)
-      folder.remove_prefix(at + root.size());
+  std::string_view folder = below_root(file.substr(0, slash));
   // Neither of the roots is in it: then nothing tells where the import path begins.
   if (folder.starts_with('/'))
     return {};

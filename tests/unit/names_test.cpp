@@ -55,6 +55,30 @@ TEST_CASE("names: assembly without a package in its name is of the one of its fi
     CHECK(package_of_assembly(file) == (std::string_view(file) == "a@b/c.s" ? "a" : ""));
 }
 
+TEST_CASE("names: the root that the package of assembly lies below is found among others") {
+  // A package may have a folder of the name of a root.
+  CHECK(package_of_assembly("/root/go/pkg/mod/github.com/a/b@v1.0.0/src/c/x.s") ==
+        "github.com/a/b/src/c");
+  CHECK(package_of_assembly("/root/go/pkg/mod/github.com/a/gob@v1.0.0/src/c/x.s") ==
+        "github.com/a/gob/src/c");
+  CHECK(package_of_assembly("github.com/a/b@v1.0.0/src/c/x.s") == "github.com/a/b/src/c");
+  CHECK(package_of_assembly("example.com/a/src/c/x.s") == "example.com/a/src/c");
+  CHECK(package_of_assembly("/home/me/go/src/github.com/a/b/src/c/x.s") ==
+        "github.com/a/b/src/c");
+  CHECK(package_of_assembly("/cache/github.com/a/b@v1.0.0/src/c/x.s") == "");
+  // Go may lie anywhere, among modules too.
+  for (const char* root :
+       {"/home/me/src/go/src/", "/home/me/src/github.com/golang/go/src/",
+        "external/go_sdk/src/", "/home/me/src/release/src/", "/home/me@vm/go/src/",
+        "/root/go/pkg/mod/golang.org/toolchain@v0.0.1-go1.22.0.linux-amd64/src/",
+        "/cache/golang.org/toolchain@v0.0.1-go1.22.0.linux-amd64/src/"}) {
+    CAPTURE(root);
+    CHECK(package_of_assembly(std::string(root) + "runtime/asm_amd64.s") == "runtime");
+    CHECK(package_of_assembly(std::string(root) + "vendor/golang.org/x/sys/cpu/cpu.s") ==
+          "vendor/golang.org/x/sys/cpu");
+  }
+}
+
 TEST_CASE("names: escapes of the package path are undone, others are no escapes") {
   CHECK(full("gopkg.in/yaml%2ev3.Marshal") == "gopkg.in/yaml.v3.Marshal");
   CHECK(full("ex.org/a%22b.F") == "ex.org/a\"b.F");
