@@ -166,6 +166,12 @@ void ImageSymbols::add_problem(std::string problem) {
 
 namespace {
 
+// True for tables of symbols, which have no lines.
+bool has_names_alone(FrameSource kind) {
+  return kind == FrameSource::kSymtab || kind == FrameSource::kMiniDebugInfo ||
+         kind == FrameSource::kDynsym;
+}
+
 // Assembly has lines, although no function of a language with a compiler.
 void set_position(const dwarf::Position& position, Call& call) {
   call.file = position.file;
@@ -184,7 +190,7 @@ std::optional<FrameSource> ImageSymbols::find(ImageAddress address,
     FrameSource kind = source->kind();
     if (kind == FrameSource::kDwarf)
       name_by_symbol(address, calls.back());
-    else if (dwarf_ && (kind == FrameSource::kSymtab || kind == FrameSource::kDynsym))
+    else if (dwarf_ && has_names_alone(kind))
       set_position(dwarf_->find_position(address), calls.back());
     return kind;
   }
