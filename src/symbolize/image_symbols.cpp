@@ -291,6 +291,7 @@ std::vector<FunctionRange> ImageSymbols::nameless_functions() const {
   // A function counts as nameless only if no source, a label among them, has a name for its
   // begin.
   auto add = [&](ImageAddress begin) {
+    calls.clear();
     if (auto function = find_nameless(begin); function && !find(begin, calls))
       result.push_back(*function);
   };
@@ -343,7 +344,10 @@ std::vector<FunctionRange> ImageSymbols::functions() const {
       continue;
     // Sources are in the order of their evidence, so each is asked what the better ones know.
     std::erase_if(listed, [&](const FunctionRange& function) {
-      auto knows = [&](SymbolSource* other) { return other->find(function.address, calls); };
+      auto knows = [&](SymbolSource* other) {
+        calls.clear();
+        return other->find(function.address, calls);
+      };
       return std::ranges::any_of(better, knows);
     });
     better.push_back(source.get());
