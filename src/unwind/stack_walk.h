@@ -115,7 +115,7 @@ public:
     // Callers lie above, but for that of a leaf which has taken its return address from the
     // stack, as vfork does; the limit lets no sum of offsets go round.
     // With a link register that holds for what a signal has interrupted as well.
-    bool is_popped = (passed_.empty() || has_link_) && frame.return_word;
+    bool is_popped = (stack_.size() == 1 || has_link_) && frame.return_word;
     bool is_above = frame.stack_pointer && *frame.stack_pointer + is_popped > stack_pointer_ &&
                     *frame.stack_pointer <= kMaxFrameDistance;
     Passed passed = {stack_.back(), stack_pointer_, frame_, frame.cfa};
@@ -295,7 +295,11 @@ private:
     end_ = StackEnd::kBadFrame;
   }
 
+  // On another stack, or behind functions that the chain alone told: nothing tells what these
+  // have done to the registers of the leaf.
   void walk_from(uint64_t stack_pointer) {
+    passed_.clear();
+    has_registers_ = false;
     stack_pointer_ = stack_pointer;
     while (step()) {
     }
@@ -361,7 +365,7 @@ private:
 
   // A register as it is where a function is stopped: that was passed, or is the last. What
   // it called tells where the value lies, or has left it to what that called in turn, down to
-  // the leaf, whose registers were recorded.
+  // the leaf, whose registers were recorded; or to where the way from there is not known.
   std::optional<Word> find_register(uint64_t number, size_t function) {
     using Kind = CallerRegister::Kind;
     for (; function > 0; function--) {
@@ -376,7 +380,7 @@ private:
       else if (found.kind != Kind::kUnchanged)
         return word_of(found);
     }
-    return words_.register_at(place_of_register(number));
+    return has_registers_ ? words_.register_at(place_of_register(number)) : std::nullopt;
   }
 
   // The value of a register of the last function's caller.
@@ -643,7 +647,8 @@ private:
   std::optional<Address> goroutine_{};
   std::optional<uint64_t> left_at_{};  // where the thread's stack leads to words of no other
   std::vector<Address> stack_;
-  std::vector<Passed> passed_;      // all of the stack but the last, as far as it was walked
+  std::vector<Passed> passed_;  // those before the last that walks led through without a break
+  bool has_registers_ = true;   // the first of them is the leaf
   std::optional<uint64_t> base_{};  // what the stack pointer of the leaf is evaluated as
   size_t questions_ = 0;            // that were asked of rules to evaluate
   size_t taken_ = 0;                // of the chain

@@ -579,6 +579,20 @@ TEST_CASE("unwind: over several stacks, each with its own words") {
   CHECK(found.counts.cut == 0);
 }
 
+TEST_CASE("unwind: the registers of a stack are not those of the next one") {
+  Sampled sampled = {
+      .stack = {leaf(kFrameless), caller(kByRax)},
+      .words = {{0, caller(kRoot)}, {8, caller(kByRax)}, {24, caller(kRoot)}, rax(24)},
+      .goroutine_start = 1,
+      .switches = {{1, 8}}};
+  CHECK(unwound(sampled).stack == "frameless root< by-rax<");
+  // One that was saved there is known.
+  sampled.stack[1] = caller(kSavesRbx);
+  sampled.words = {{0, caller(kRoot)},   {8, caller(kSavesRbx)}, {24, 56},
+                   {32, caller(kByRbx)}, {64, caller(kRoot)},    rbx(24)};
+  CHECK(unwound(sampled).stack == "frameless root< saves-rbx< by-rbx< root<");
+}
+
 TEST_CASE("unwind: a gap in a goroutine's stack is not one in the thread's own") {
   Sampled sampled = {.stack = {leaf(kSized), caller(kSized), caller(kFramed), caller(kRoot)},
                      .words = {{24, caller(kFrameless)}, {32, caller(kRoot)}},
