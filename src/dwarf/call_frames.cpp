@@ -389,6 +389,9 @@ CallerRegister CallFrames::caller_register(ImageAddress address, uint64_t number
   auto found = find_row(address, number);
   if (!found)
     return {};
+  // Without a rule the caller's stack pointer is the CFA.
+  if (number == columns_.stack_pointer && found->row.wanted.kind == Kind::kUnset)
+    return {CallerRegister::Kind::kValue, cfa};
   return RowEvaluation(columns_, image_.order, address, state).locate(found->row.wanted, cfa);
 }
 

@@ -36,6 +36,10 @@ public:
     initial_ = row_;
     if (!run(entry_.instructions, address))
       return std::nullopt;
+    // The wanted column may be one of those that have a place of their own.
+    const ColumnRule* rule = wanted_ == FrameColumns::kNone ? nullptr : rule_in(row_, wanted_);
+    if (rule)
+      row_.wanted = *rule;
     return row_;
   }
 
@@ -189,8 +193,8 @@ bool Program::run_cfa(uint8_t opcode, Reader& in) {
   }
 }
 
-// Null for the columns that do not matter. A column is kept in one place: FrameRow::wanted
-// stays unset if the wanted one is one of the three before it.
+// Null for the columns that do not matter. A column is kept in one place while the program
+// runs: not in FrameRow::wanted if it is one of the three before it.
 ColumnRule* Program::rule_in(FrameRow& row, uint64_t column) const {
   if (column == entry_.setup.return_column)
     return &row.return_address;

@@ -56,7 +56,7 @@ struct FrameRow {
   ColumnRule return_address;
   ColumnRule stack_pointer;
   ColumnRule frame_pointer;
-  ColumnRule wanted;  // of one more column
+  ColumnRule wanted;  // of one more column, or again of one of these
 };
 
 // The numbers by which a machine's ABI knows some of its registers.

@@ -346,6 +346,15 @@ TEST_CASE("call frames: what is not known makes no frame") {
   CHECK(evaluated("\x10\x10"s + block("\x82\x12"s)) == "1708 1708, lost 0, unchanged 0");
 }
 
+TEST_CASE("call frames: the caller's registers that each row has are told as others are") {
+  CHECK(caller_register("", 16) == "on stack 1ff8");
+  CHECK(caller_register("\x09\x10\x0b", 16) == "in register b");
+  CHECK(caller_register("\x86\x02", 6) == "on stack 1ff0");
+  CHECK(caller_register("", 6) == "unchanged 0");
+  CHECK(caller_register("", 7) == "value 2000");
+  CHECK(caller_register("\x15\x07\x01", 7) == "value 1ff8");
+}
+
 TEST_CASE("call frames: other registers of the caller") {
   CHECK(caller_register("", 3) == "unchanged 0");
   CHECK(caller_register("\x83\x02", 3) == "on stack 1ff0");
