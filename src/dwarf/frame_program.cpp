@@ -607,6 +607,8 @@ bool Evaluation::run_unary(uint8_t opcode) {
 // starts again from the beginning.
 void Evaluation::jump(int16_t distance) {
   int64_t target = static_cast<int64_t>(in_.offset()) + distance;
+  // The one that starts again has not failed: a distance that is cut short is remembered.
+  is_sound_ &= in_.ok();
   in_ = begin_;
   in_.bytes(static_cast<uint64_t>(target));  // fails for what lies outside
 }

@@ -98,7 +98,7 @@ std::optional<FrameValue> evaluate(Reader expression, const FrameColumns& column
 
 // Expressions of call frame information (DWARF 5, sections 2.5 and 6.4.2):
 //
-//   03 addr word      06 deref          08 const1u   09 const1s   0a const2u   0b const2s
+//   03 addr u64       06 deref          08 const1u   09 const1s   0a const2u   0b const2s
 //   0c const4u        0d const4s        0e const8u   0f const8s   10 constu    11 consts
 //   12 dup            13 drop           14 over      15 pick u8   16 swap      17 rot
 //   19 abs            1a and            1b div       1c minus     1d mod       1e mul
@@ -108,8 +108,9 @@ std::optional<FrameValue> evaluate(Reader expression, const FrameColumns& column
 //   2f skip i16       30 to 4f  the number 0 to 31   70 to 8f sleb  a register, and this added
 //   92 bregx uleb sleb                  94 deref_size u8          96 nop
 //
-// Numbers have 64 bits and wrap around; div, shra and comparisons take them as signed. Others
-// are not allowed there, or ask for what no stack tells.
+// Numbers have 64 bits and wrap around; div, shra and comparisons take them as signed. So have
+// addresses and words, as the stacks of i386 are not recorded. Others are not allowed there, or
+// ask for what no stack tells.
 //
 // `start` is the value at the bottom of the stack, if there is one: for places of registers the
 // CFA. None if the expression is malformed, asks for what is not known, or does not end within

@@ -136,6 +136,8 @@ TEST_CASE("expression: jumps") {
   CHECK_FALSE(value("\x31\x2f\x01\0"s));    // behind the end
   CHECK_FALSE(value("\x31\x2f\xf0\xff"s));  // before the start
   CHECK_FALSE(value("\x31\x2f\0\x80"s));
+  CHECK_FALSE(value("\x31\x2f\x32"));  // cut short
+  CHECK_FALSE(value("\x31\x31\x28\x32"));
 }
 
 TEST_CASE("expression: what is malformed or not allowed comes to nothing") {
