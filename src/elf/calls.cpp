@@ -70,15 +70,17 @@ bool is_signal_return_arm64(const Image& image, ImageAddress address) {
 
 }  // namespace
 
+// The address may be that of the first instruction, of the second, or of what lies behind them:
+// there the kernel has a thread that is in the call.
 bool is_signal_return(const Image& image, ImageAddress address) {
   if (image.machine == EM_AARCH64)
-    return is_signal_return_arm64(image, address) ||
-           is_signal_return_arm64(image, ImageAddress{to_integer(address) - 4});
+    return std::ranges::any_of(std::array<uint64_t, 3>{0, 4, 8}, [&](uint64_t passed) {
+      return is_signal_return_arm64(image, ImageAddress{to_integer(address) - passed});
+    });
   if (image.machine != EM_X86_64)
     return false;
   // mov $15, %rax or %eax; syscall
-  // rt_sigreturn has number 15. The address may be that of the first instruction, of the
-  // second, or of what lies behind them.
+  // rt_sigreturn has number 15.
   for (std::string_view load :
        {std::string_view("\x48\xc7\xc0\x0f\0\0\0", 7), std::string_view("\xb8\x0f\0\0\0", 5)})
     for (uint64_t passed : {uint64_t{0}, uint64_t{load.size()}, uint64_t{load.size() + 2}}) {

@@ -20,8 +20,8 @@ struct ResultCall {
 bool is_context_start(const Image& image, ImageAddress address);
 
 // True if the code there is what a signal handler returns to, the system call that restores
-// the interrupted registers, or is within it, or, on x86-64, right behind. On x86-64 and 64-bit
-// ARM: elsewhere false.
+// the interrupted registers, or is within it, or right behind. On x86-64 and 64-bit ARM:
+// elsewhere false.
 bool is_signal_return(const Image& image, ImageAddress address);
 
 // Finds the function that the code at a return address calls with the result of the call before

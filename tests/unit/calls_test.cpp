@@ -79,8 +79,8 @@ TEST_CASE("calls: what a signal handler returns to") {
   CHECK(count("\xb8\x0f\0\0\0\x0f\x34\x90"s).empty());
   CHECK(count("\xb8\x0f\0\0\0\x0f"s).empty());
   CHECK(count("\xb8\x0f\0\0\0\x0f\x05\x90"s, EM_386).empty());
-  // mov x8, #139; svc #0
-  CHECK(count("\x68\x11\x80\xd2\x01\0\0\xd4"s, EM_AARCH64) == "0 4 ");
+  // mov x8, #139; svc #0; nop
+  CHECK(count("\x68\x11\x80\xd2\x01\0\0\xd4\x1f\x20\x03\xd5"s, EM_AARCH64) == "0 4 8 ");
   CHECK(count("\x48\x11\x80\xd2\x01\0\0\xd4"s, EM_AARCH64).empty());
 }
 
