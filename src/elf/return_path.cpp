@@ -182,8 +182,8 @@ private:
     std::optional<StackPlace> sp = way.stack_pointer;
     if (code.has(Map::kOneByte, 0x58, 0x5f)) {
       pop(code, way);
-      sp = code.has_small_size || (code.is(0x5c) && code.rex == 0) ? std::nullopt
-                                                                   : moved(sp, kWordSize);
+      sp = code.has_small_size || (code.is(0x5c) && (code.rex & 1) == 0) ? std::nullopt
+                                                                         : moved(sp, kWordSize);
     } else if (pushes(code)) {
       sp = code.has_small_size ? std::nullopt : moved(sp, -kWordSize);
     } else if (code.is(0x9d) || (code.is(0x8f) && code.extension() == 0)) {

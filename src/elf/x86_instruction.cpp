@@ -36,7 +36,7 @@ private:
   bool read_prefixes() {
     while (auto byte = peek()) {
       // Segments, operand and address size, lock and rep, in any order and number; a REX prefix
-      // counts only right before the opcode.
+      // comes right before the opcode.
       bool is_legacy = (*byte & 0xe7) == 0x26 || (*byte >= 0x64 && *byte <= 0x67) ||
                        *byte == 0xf0 || *byte == 0xf2 || *byte == 0xf3;
       if (!is_legacy)
@@ -113,8 +113,10 @@ private:
     if (found_.map != Map::kOneByte)
       return true;
     bool is_old = in(0, 0x3f) && (found_.opcode & 7) >= 6;
-    return !is_old && !in(0x60, 0x62) && !in(0x82, 0x82) && !in(0x9a, 0x9a) &&
-           !in(0xc4, 0xc5) && !in(0xd4, 0xd6) && !in(0xea, 0xea);
+    // Behind a REX prefix none comes: the processor would forget the first one.
+    bool is_prefix = in(0x40, 0x4f) || in(0x64, 0x67) || in(0xf0, 0xf0) || in(0xf2, 0xf3);
+    return !is_old && !is_prefix && !in(0x60, 0x62) && !in(0x82, 0x82) && !in(0x9a, 0x9a) &&
+           !in(0xc4, 0xc5) && !in(0xce, 0xce) && !in(0xd4, 0xd6) && !in(0xea, 0xea);
   }
 
   bool has_operands() const {

@@ -83,6 +83,8 @@ TEST_CASE("return path: stack pointers that cannot be told") {
   CHECK(rule("\x48\x89\xc4\xc3") == "none");                 // mov %rax, %rsp
   CHECK(rule("\x48\x8b\x67\x30\xc3") == "none");             // mov 48(%rdi), %rsp
   CHECK(rule("\x5c\xc3") == "none");                         // pop %rsp
+  CHECK(rule("\x48\x5c\xc3") == "none");                     // likewise
+  CHECK(rule("\x41\x5c\xc3") == "sp+16 cfa-8 same");         // pop %r12
   CHECK(rule("\x31\xed\xc9\xc3") == "none");                 // leave, where rbp is not known
   CHECK(rule("\x48\x83\xfc\x10\xc3") == "sp+8 cfa-8 same");  // cmp $16, %rsp
 }
@@ -119,7 +121,9 @@ TEST_CASE("return path: instructions have the sizes that they have") {
     for (size_t size = 0; size < code.size(); size++)
       CHECK(size_of(code.substr(0, size)) == 0);
   }
-  for (std::string code : {"\x06"s, "\x60"s, "\x9a"s, "\xd4"s, "\x0f\x04"s, "\x82\xc0\1"s})
+  for (std::string code :
+       {"\x06"s, "\x60"s, "\x9a"s, "\xce"s, "\xd4"s, "\x0f\x04"s, "\x82\xc0\1"s,
+        "\x48\x48\x89\xe5"s, "\x48\x66\x89\xe5"s, "\x48\xf3\xab"s})
     CHECK(size_of(code + "\1\2\3\4\5\6\7") == 0);
 }
 
