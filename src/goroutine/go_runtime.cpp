@@ -6,22 +6,32 @@ namespace gosym {
 
 namespace {
 
-// Rule for runtime.cgocallback where it has called Go code for code of C, which
-// go::unwind_rule() leaves out, as that function goes from stack to stack. On the stack of a
-// goroutine its frame has a size of its own, and at the end of it the place where the goroutine
-// had left for C code.
-std::optional<UnwindRule> rule_of_callback(const GoCode& code, uint64_t address,
-                                           uint8_t frame_size) {
-  // The frame's size depends on the release; 0 means that it is not known.
-  std::vector<Call> calls = code.calls_at(address);
-  if (frame_size == 0 || calls.empty() ||
-      !calls.back().function.starts_with("runtime.cgocallback"))
-    return std::nullopt;
+// Rule for the frame that runtime.cgocallback has on the stack of a goroutine: the place where
+// that had left for C code is at its end on amd64, and lies in its lowest word on arm64.
+std::optional<UnwindRule> frame_of_callback(uint16_t machine, uint8_t frame_size) {
+  constexpr int32_t kSizeOnArm64 = 48;  // in each release (bpf/goroutine_stack.h)
   UnwindRule rule;
+  rule.frame_kind = UnwindRule::FramePointer::kLost;
+  if (machine == EM_AARCH64) {
+    rule.cfa = {Anchor::kStackPointer, kSizeOnArm64};
+    rule.return_address = {Anchor::kStackPointer, 0};
+    return rule;
+  }
+  // The frame's size depends on the release; 0 means that it is not known.
+  if (machine != EM_X86_64 || frame_size == 0)
+    return std::nullopt;
   rule.cfa = {Anchor::kStackPointer, frame_size};
   rule.return_address = {Anchor::kCfa, -8};
-  rule.frame_kind = UnwindRule::FramePointer::kLost;
   return rule;
+}
+
+// Rule for runtime.cgocallback where it has called Go code for code of C, which
+// go::unwind_rule() leaves out, as that function goes from stack to stack.
+std::optional<UnwindRule> rule_of_callback(const GoCode& code, uint64_t address,
+                                           const std::optional<UnwindRule>& rule) {
+  std::vector<Call> calls = code.calls_at(address);
+  bool is_callback = !calls.empty() && calls.back().function.starts_with("runtime.cgocallback");
+  return is_callback ? rule : std::nullopt;
 }
 
 }  // namespace
@@ -35,12 +45,12 @@ GoRuntime make_runtime(const GoFile& file, const GoCode& code) {
   auto layout = go::goroutine_layout(file.version);
   // The newest layout is the best guess for a release that is newer still.
   runtime.layout = layout ? *layout : go::newest_goroutine_layout();
-  runtime.find_rule = [&code,
-                       frame_size = runtime.layout.runtime.callback_frame](uint64_t address) {
-    auto rule = code.find_rule(address);
-    return rule ? rule : rule_of_callback(code, address, frame_size);
-  };
   runtime.machine = file.image->machine;
+  auto of_callback = frame_of_callback(runtime.machine, runtime.layout.runtime.callback_frame);
+  runtime.find_rule = [&code, of_callback](uint64_t address) {
+    auto rule = code.find_rule(address);
+    return rule ? rule : rule_of_callback(code, address, of_callback);
+  };
   runtime.is_entry = [&code](uint64_t address) { return code.is_entry(address); };
   for (ImageAddress address : go::find_allgs(*file.module))
     runtime.allgs.push_back(to_integer(address) + file.bias);
