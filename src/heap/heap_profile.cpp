@@ -175,7 +175,8 @@ public:
         break;
     }
     profile.rate = *rate;
-    if (sum_of(profile) > kMaxAmount)
+    // A bucket that has as much as that may have had more: see clamped().
+    if (sum_of(profile) >= kMaxAmount)
       return unlike_go("it has counts that no program can have");
     profile.stacks = std::move(stacks_);
     return profile;
