@@ -52,7 +52,7 @@ bool is_of_this_machine(const Header& header) {
 // as CLOCK_MONOTONIC does.
 bool is_of_this_start(const Header& header, const FilePlaces& places) {
   constexpr uint64_t kUsual = 5'000'000'000;  // from the last sample to the end of the file
-  uint64_t start = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
+  uint64_t start = clock_ns(CLOCK_REALTIME) - monotonic_ns();
   // Both are the time since 1970 at which the clock stood at 0; a machine that was started
   // anew has another one.
   uint64_t recorded = header.realtime_ns != 0 ? header.realtime_ns - header.clock_ns
