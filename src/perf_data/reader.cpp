@@ -143,9 +143,12 @@ private:
   uint64_t memory_beside() const {
     return images_.memory() + stacks_.memory() + held_bytes_ + 32 * kernel_addresses_.size();
   }
-  // The CPU that a record is counted for: 0 for all once there are as many counts, each of a
-  // CPU and an event, as Linux has CPUs at the most. A damaged file may name any number.
-  uint32_t counted_cpu(uint32_t cpu) const { return counts_.size() >= raw::kMaxCpus ? 0 : cpu; }
+  // The CPU that a record is counted for: 0 for those that have no count yet once there are as
+  // many counts, each of a CPU and an event, as Linux has CPUs at the most. A damaged file may
+  // name any number.
+  uint32_t counted_cpu(uint32_t cpu, uint32_t event) const {
+    return counts_.size() < raw::kMaxCpus || counts_.contains({cpu, event}) ? cpu : 0;
+  }
   void leave_out(std::string problem);
   void set_info();
   void set_times(const FilePlaces& places);
@@ -429,12 +432,8 @@ void Conversion::add(Sample sample, const EventAttr& attr) {
   first_time_ = std::min(first_time_, sample.time);
   last_time_ = std::max(last_time_, sample.time);
   kernel_addresses_.insert(sample.kernel_stack.begin(), sample.kernel_stack.end());
-  recorded.cpu = counted_cpu(recorded.cpu);
   // perf writes no counts of samples by CPU: they are those of the samples that came.
-  CpuCounts& counts = counts_[{recorded.cpu, recorded.event}];
-  counts.cpu = recorded.cpu;
-  counts.event = recorded.event;
-  counts.samples++;
+  counts_[{counted_cpu(recorded.cpu, recorded.event), recorded.event}].samples++;
   recording_.stats.samples++;
   sampled_.insert(sample.pid);
   chunks_.add(recorded);
@@ -477,7 +476,7 @@ void Conversion::take(SidebandRecord record, const Trailer& trailer, Bytes bytes
     // A damaged file may name any number of counters.
     constexpr size_t kMaxCounters = 1 << 16;
     if (throttling_.size() < kMaxCounters)
-      counts_[{counted_cpu(trailer.cpu), 0}].throttled_ns +=
+      counts_[{counted_cpu(trailer.cpu, 0), 0}].throttled_ns +=
           throttling_[counter].ended_by(*throttle);
   } else if (auto* comm = std::get_if<CommEvent>(&record)) {
     chunks_.add(std::move(*comm));

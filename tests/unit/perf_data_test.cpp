@@ -5,6 +5,7 @@
 #include "perf_data/kernel.h"
 #include "perf_data/reader.h"
 #include "perf_data_file.h"
+#include "raw/messages.h"
 #include "raw/sample_batch.h"
 
 namespace gosym::perf_data_test {
@@ -188,6 +189,28 @@ TEST_CASE("perf.data: events of one name are one, if they count the same") {
   CHECK(samples[1].sample.event == 0);
   CHECK(samples[2].sample.event == 1);
   CHECK(recording.damaged_samples == 1);
+}
+
+TEST_CASE("perf.data: of each CPU and event, as many as there may be, and one more") {
+  File file;
+  auto with_cpu = [](std::string bytes, uint32_t cpu) {
+    constexpr size_t kPlace = 40;
+    return bytes.replace(kPlace, sizeof(cpu), u32(cpu));
+  };
+  constexpr uint32_t kLast = raw::kMaxCpus - 1;
+  for (uint32_t cpu = 0; cpu <= kLast + 1; cpu++)
+    file.records += with_cpu(sample({}), cpu);
+  file.records += with_cpu(sample({}), kLast);
+  raw::Recording recording = read(file.text());
+  auto samples = samples_of(recording);
+  REQUIRE(samples.size() == raw::kMaxCpus + 2);
+  CHECK(samples[kLast + 1].sample.cpu == kLast + 1);
+  CHECK(samples[kLast + 2].sample.cpu == kLast);
+  const std::vector<CpuCounts>& counts = recording.stats.cpus;
+  REQUIRE(counts.size() == raw::kMaxCpus);
+  CHECK(counts.front().samples == 2);
+  CHECK(counts.back().cpu == kLast);
+  CHECK(counts.back().samples == 2);
 }
 
 TEST_CASE("perf.data: a copy of a stack, of x86-64 and of arm64") {
