@@ -42,9 +42,14 @@ private:
 
   Met read_node(uint64_t base, bool may_hold, int depth) {
     uint64_t count = in_.uvarint64();
-    // A node without ranges ends a list of nodes. One that is too deep is taken for that, too.
-    if (count == 0 || depth > kMaxNested)
+    // A node without ranges ends a list of nodes.
+    if (count == 0)
       return Met::kEnd;
+    // Nothing tells where a node ends that is too deep to be read: the tree makes no sense then.
+    if (depth > kMaxNested) {
+      in_.bytes(UINT64_MAX);
+      return Met::kEnd;
+    }
     uint64_t first = 0;
     bool holds = false;
     for (uint64_t i = 0; i < count && in_.ok(); i++) {
@@ -146,14 +151,13 @@ Result<GsymFile> GsymFile::parse(Bytes file) {
 
 void GsymFile::read_facts() {
   std::string_view all = as_text(texts_);
-  constexpr size_t kLongest = 4096;
   if (!all.ends_with('\0'))
     return;
   all.remove_suffix(1);
   size_t begin = all.rfind('\0');
   std::string_view last = all.substr(begin == all.npos ? 0 : begin + 1);
   // An index of another writer ends with a name.
-  if (!last.starts_with(kFactsBegin) || last.size() > kLongest)
+  if (!last.starts_with(kFactsBegin) || last.size() > kMaxFacts)
     return;
   facts_.is_go = last.find(" go ") != last.npos;
   for (std::string_view part : split(value_of(last, " code="), ','))

@@ -40,12 +40,15 @@ namespace gosym::gsym {
 // which no reader minds:
 //
 //   "gosym: go code=0x1000+0x5000@0x401000,..."      offset in the binary, size, address
+//
+// It takes 64 KiB at the most: of a binary with a thousand pieces of code some are left out.
 
 inline constexpr uint32_t kMagic = 0x4753594d;
 inline constexpr uint16_t kVersion = 1;
 inline constexpr size_t kHeaderSize = 48;
 inline constexpr size_t kMaxIdSize = 20;
 inline constexpr std::string_view kFactsBegin = "gosym:";
+inline constexpr size_t kMaxFacts = 64 << 10;
 // The file of what is of none: readers take a row of file 0 for an error.
 inline constexpr std::string_view kNoFile = "??";
 

@@ -61,8 +61,12 @@ std::string text_of(const Facts& facts) {
   std::string text = fmt::format("{} {} code=", kFactsBegin, facts.is_go ? "go" : "native");
   for (size_t i = 0; i < facts.code.size(); i++) {
     const Code& code = facts.code[i];
-    text += fmt::format("{}{:#x}+{:#x}@{:#x}", i == 0 ? "" : ",", code.offset, code.size,
-                        code.address);
+    std::string piece = fmt::format("{}{:#x}+{:#x}@{:#x}", i == 0 ? "" : ",", code.offset,
+                                    code.size, code.address);
+    // A longer text is not read, and the kind of the program would be lost with it.
+    if (text.size() + piece.size() > kMaxFacts)
+      break;
+    text += piece;
   }
   return text;
 }

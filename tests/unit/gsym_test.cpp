@@ -26,9 +26,11 @@ const std::vector<Call> kNested = {call("inner", "in.c", 400, true),
 const std::vector<Call> kNoLine = {call("inner", "", 0, true), call("main.main", "", 0)};
 const std::vector<Call> kAssembly = {call("memmove", "", 0)};
 
-std::string finish(GsymWriter& writer, std::string_view id = "0123456789abcdefghijklm") {
+const Facts kFacts{.is_go = true, .code = {{0x1000, 0x500, 0x401000}, {0x9000, 1, 0x509000}}};
+
+std::string finish(GsymWriter& writer, std::string_view id = "0123456789abcdefghijklm",
+                   const Facts& facts = kFacts) {
   std::string file;
-  Facts facts{.is_go = true, .code = {{0x1000, 0x500, 0x401000}, {0x9000, 1, 0x509000}}};
   REQUIRE(writer.finish(id, facts, [&](std::string_view part) { file += part; }));
   return file;
 }
@@ -103,6 +105,37 @@ TEST_CASE("GSYM: what was written is read") {
   CHECK(at(*file, 0x401420).empty());
   CHECK(at(*file, 0x40150f) == text_of(kAssembly));
   CHECK(at(*file, 0x401510).empty());
+}
+
+TEST_CASE("GSYM: what kind of program it is stays known, of however many pieces of code") {
+  for (uint64_t count : {100, 100'000}) {
+    Facts facts{.is_go = true};
+    for (uint64_t i = 0; i < count; i++)
+      facts.code.push_back({i << 12, 0x1000, (i << 12) + 0x400000});
+    GsymWriter writer;
+    std::string bytes = finish(writer, "", facts);
+    auto file = GsymFile::parse(as_bytes(bytes));
+    REQUIRE(file);
+    CHECK(file->facts().is_go);
+    REQUIRE(file->facts().code.size() >= 100);
+    CHECK(file->facts().code.back().size == 0x1000);
+    CHECK((file->facts().code.size() == count) == (count == 100));
+  }
+}
+
+TEST_CASE("GSYM: of calls that are inlined too deep none are told, nor of those behind them") {
+  std::vector<Call> deep(600, call("f", "f.c", 5, true));
+  deep.push_back(call("main.main", "/src/main.go", 9));
+  GsymWriter writer;
+  writer.add(0x401000, 0x401004, kNested, true);
+  writer.add(0x401004, 0x401008, deep, false);
+  writer.add(0x401008, 0x401010, kNoLine, false);
+  std::string bytes = finish(writer);
+  auto file = GsymFile::parse(as_bytes(bytes));
+  REQUIRE(file);
+  CHECK(at(*file, 0x401000) == text_of(kNested));
+  CHECK(at(*file, 0x401004) == "|main.main f.c:5");
+  CHECK(at(*file, 0x401008) == "|main.main :0");
 }
 
 TEST_CASE("GSYM: the same pieces make the same bytes, and none a file without functions") {
