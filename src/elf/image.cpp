@@ -234,12 +234,14 @@ std::vector<FileExtent> header_tables(Bytes file) {
   auto header = read_header(image);
   if (!header)
     return {};
+  extend(image, *header);
   const auto& [segments, sections, name_section] = *header;
   // Extents are as the header claims them: `file` may have no more than its first bytes.
-  // With no count the first section has it, so that it is always read.
-  std::vector<FileExtent> tables = {
-      {segments.offset, segments.count * segments.entry_size},
-      {sections.offset, std::max<uint64_t>(sections.count, 1) * sections.entry_size}};
+  // With no count the first section has it, so that it is always read. A count that is damage
+  // is not believed.
+  uint64_t count = sections.count > kMaxSections ? 1 : std::max<uint64_t>(sections.count, 1);
+  std::vector<FileExtent> tables = {{segments.offset, segments.count * segments.entry_size},
+                                    {sections.offset, count * sections.entry_size}};
   if (fits(image, sections) && name_section < sections.count)
     if (auto names = read_section(image, sections, name_section))
       tables.push_back({names->section.offset, names->section.size});

@@ -335,10 +335,13 @@ Bytes SparseCopy::look(elf::FileExtent extent, std::span<std::byte> buffer) cons
 
 Result<elf::Image> SparseCopy::read_image() {
   read({.offset = 0, .size = kUsualHeaders});
-  // The second time, where the names of sections lie is known.
-  for (int i = 0; i < 2; i++)
+  // The second time, the number of sections is known where the header has no room for it, and
+  // the last time, where their names lie.
+  std::set<std::pair<uint64_t, uint64_t>> known;  // offset and size
+  for (int i = 0; i < 3; i++)
     for (const elf::FileExtent& table : elf::header_tables(bytes()))
-      read(table);
+      if (known.emplace(table.offset, table.size).second)
+        read(table);
   auto image = elf::parse(bytes());
   if (image)
     for (const elf::FileExtent& notes : elf::note_extents(*image))
