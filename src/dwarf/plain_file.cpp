@@ -34,6 +34,7 @@ constexpr auto kRead = std::to_array<std::string_view>(
 
 constexpr std::string_view kPlain = ".debug_";
 constexpr std::string_view kPacked = ".zdebug_";
+constexpr std::string_view kPackedBegin = "ZLIB";
 
 // A section as it lies in the file.
 struct Stored {
@@ -53,7 +54,8 @@ bool is_of_debugging(const elf::Section& section) {
 }
 
 Result<Stored> find_stored(const elf::Image& image, const elf::Section& section) {
-  // Sections were named .zdebug_* before SHF_COMPRESSED: "ZLIB" and a size in big endian.
+  // Sections were named .zdebug_* before SHF_COMPRESSED: "ZLIB" and a size in big endian. One
+  // that does not begin so is not packed.
   bool is_old = section.name.starts_with(kPacked);
   std::string_view last = section.name.substr((is_old ? kPacked : kPlain).size());
   Stored stored = {.name = std::string(kPlain).append(last),
@@ -70,9 +72,9 @@ Result<Stored> find_stored(const elf::Image& image, const elf::Section& section)
     if (!in.ok() || (stored.packing != kZlib && stored.packing != kZstd))
       return errorf("{}: packed in a way that is not known (type {})", printable(stored.name),
                     stored.packing);
-  } else if (is_old) {
+  } else if (is_old && as_text(stored.bytes).starts_with(kPackedBegin)) {
     stored.packing = kZlib;
-    in.bytes(4);
+    in.bytes(kPackedBegin.size());
     stored.size = load<uint64_t>(stored.bytes, 4, ByteOrder::kBig).value_or(0);
     in.bytes(8);
   }

@@ -360,7 +360,12 @@ TEST_CASE("debug information: none without a unit that has code, or if it is a b
   spec.parts.push_back({.name = ".zdebug_str",
                         .contents = "ZLIB" + std::string("\0\0\0\0\x40\0\0\0", 8) + "1234"});
   CHECK_FALSE(opens(spec));
+  // One that is not packed, whatever its name.
+  spec.parts.back().contents =
+      std::string("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff text", 17);
+  CHECK(opens(spec));
   // Nobody reads that one.
+  spec.parts.back().contents = "ZLIB" + std::string("\0\0\0\0\x40\0\0\0", 8) + "1234";
   spec.parts.back().name = ".gnu.debuglto_.zdebug_str";
   CHECK(opens(spec));
   spec.parts.pop_back();
