@@ -18,10 +18,10 @@ namespace {
 // gives the registers; the others are none of its.
 struct Machine {
   std::span<const int8_t> numbers;
+  size_t count;          // of numbers that DWARF has
   int8_t frame_pointer;  // these are bits
   int8_t stack_pointer;
   int8_t pc;
-  bool has_rules;  // that ask for registers: these are passed on, of another machine none
 };
 
 constexpr int8_t kNone = -1;
@@ -29,8 +29,12 @@ constexpr int8_t kNone = -1;
 constexpr std::array<int8_t, 24> kOfX86 = {
     0,     3,     2,     1,     4, 5, 6,  7,  kNone, kNone, kNone, kNone,
     kNone, kNone, kNone, kNone, 8, 9, 10, 11, 12,    13,    14,    15};
-constexpr Machine kX86 = {kOfX86, 6, 7, 8, true};
-constexpr Machine kArm64 = {{}, 29, 31, 32, false};
+// x0 to x30, of which the last is the link register
+constexpr std::array<int8_t, 31> kOfArm64 = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10,
+                                             11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21,
+                                             22, 23, 24, 25, 26, 27, 28, 29, 30};
+constexpr Machine kX86 = {kOfX86, 16, 6, 7, 8};
+constexpr Machine kArm64 = {kOfArm64, kOfArm64.size(), 29, 31, 32};
 
 const Machine* machine_of(const std::string& name) {
   if (name == "aarch64" || name == "arm64")
@@ -59,7 +63,7 @@ private:
 // By the numbers of DWARF.
 void number_registers(const Registers& registers, const Machine& machine,
                       std::vector<uint64_t>& out) {
-  out.assign(machine.has_rules ? 16 : 0, 0);
+  out.assign(machine.count, 0);
   for (size_t bit = 0; bit < machine.numbers.size(); bit++)
     if (int8_t number = machine.numbers[bit]; number != kNone)
       out[static_cast<size_t>(number)] = registers.at(static_cast<int8_t>(bit)).value_or(0);

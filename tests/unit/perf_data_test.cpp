@@ -227,8 +227,8 @@ TEST_CASE("perf.data: a copy of a stack, of x86-64 and of arm64") {
   SUBCASE("arm64") {
     is_arm = true;
     file.attrs[0].first.sample_regs_user =
-        uint64_t{1} << 29 | uint64_t{1} << 31 | uint64_t{1} << 32;
-    registers = u64(frame) + u64(stack) + u64(0x401000);
+        uint64_t{1} << 29 | uint64_t{1} << 30 | uint64_t{1} << 31 | uint64_t{1} << 32;
+    registers = u64(frame) + u64(0x403000) + u64(stack) + u64(0x401000);
   }
   std::string words = u64(5) + u64(0x402000) + u64(0x7f0020) + u64(0);
   file.features = {{6, text_feature(is_arm ? "aarch64" : "x86_64")}};
@@ -244,6 +244,9 @@ TEST_CASE("perf.data: a copy of a stack, of x86-64 and of arm64") {
   REQUIRE(samples[0].words.size() >= 2);
   CHECK(samples[0].words[0] == StackWord{8, 0x402000});
   CHECK(samples[0].words[1] == StackWord{16, 0x20});
+  // A leaf that has not saved its link register returns to that.
+  StackWord link{offset_of_register(kLinkRegister), 0x403000};
+  CHECK(std::ranges::count(samples[0].words, link) == (is_arm ? 1 : 0));
 }
 
 TEST_CASE("perf.data: build ids of mappings, and old mappings") {
