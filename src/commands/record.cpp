@@ -49,7 +49,7 @@ public:
       return;
     shown_seconds_ = seconds;
     print(stderr, "\rrecording: {} s, {} ", seconds,
-          count_text(recorder.stats().samples, "sample"));
+          count_text(recorder.counts().samples, "sample"));
   }
   void erase() const {
     if (is_shown_)

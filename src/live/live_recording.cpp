@@ -56,7 +56,7 @@ Result<Stop> LiveRecording::record_until_stopped(Watch& watch) {
     if (auto written = recorder_.write(); !written)
       return std::move(written).error();
     // Time goes on without samples, too.
-    if (auto written = window_.write_stats(recorder_.stats()); !written)
+    if (auto written = window_.write_stats(recorder_.counts()); !written)
       return std::move(written).error();
     is_behind_ = false;
     changed_.notify_all();

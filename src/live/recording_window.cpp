@@ -140,8 +140,7 @@ void RecordingWindow::add_events(const std::vector<const Samples*>& samples,
   recording.events.insert(recording.events.end(), events_.begin(), events_.end());
 }
 
-// Counts from `begin` on, as often as they were taken. charged_ns stays the sum since the
-// start, which counted_since() does not change.
+// Counts from `begin` on, as often as they were taken.
 std::vector<RecordingStats> RecordingWindow::counts_since(uint64_t begin) const {
   // Counts are sums since the start: those of the window are less what was counted before it.
   auto is_before = [&](const RecordingStats& stats) { return stats.time <= begin; };

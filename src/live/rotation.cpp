@@ -305,12 +305,10 @@ Result<> RotatingSink::write_vdso(std::string_view image) {
 }
 
 RecordingStats RotatingSink::stats_of_file() const {
-  // Counts since the recording began, less those at the beginning of the file. counted_since()
-  // leaves charged_ns as it is. Samples that were dropped count as lost in the file that comes
-  // next.
+  // Counts since the recording began, less those at the beginning of the file. Samples that
+  // were dropped count as lost in the file that comes next.
   RecordingStats stats = raw::counted_since(stats_, before_);
   stats.lost_samples += dropped_;
-  stats.charged_ns -= std::min(stats.charged_ns, before_.charged_ns);
   return stats;
 }
 

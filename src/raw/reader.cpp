@@ -287,6 +287,10 @@ RecordingStats counted_since(RecordingStats counts, const RecordingStats& before
   counts.samples -= before.samples;
   counts.lost_samples -= before.lost_samples;
   counts.lost_events -= before.lost_events;
+  // The charged time of a part is known only if that before it is: none before a first sample.
+  bool is_known = before.charged_ns != 0 || before.samples == 0;
+  counts.charged_ns =
+      is_known ? counts.charged_ns - std::min(counts.charged_ns, before.charged_ns) : 0;
   return counts;
 }
 

@@ -125,7 +125,8 @@ uint64_t duration_ns(const Recording& recording);
 // Takes the next counts of a recording, which are those since its start: they become its last
 // ones, and what was lost since the ones before becomes a Loss.
 void add_counts(RecordingStats counts, Recording& recording);
-// The difference of the counts to those before.
+// The difference of the counts to those before. Where one of the two does not know what the
+// kernel charged, neither does the difference.
 RecordingStats counted_since(RecordingStats counts, const RecordingStats& before);
 
 // Decodes chunks of samples in their order, with one tree for all.

@@ -432,7 +432,7 @@ Result<> Recorder::write() {
   for (const raw::SampleBatch& batch : std::exchange(batches_, {}))
     if (auto written = sink_.write_samples(batch); !written)
       return written;
-  return sink_.write_stats(stats());
+  return sink_.write_stats(counts());
 }
 
 // Writes pieces of the chosen files until the time is over.
@@ -449,6 +449,12 @@ Result<> Recorder::write_archive(uint64_t until) {
 }
 
 RecordingStats Recorder::stats() const {
+  RecordingStats stats = counts();
+  stats.charged_ns = sampler_.charged_ns();
+  return stats;
+}
+
+RecordingStats Recorder::counts() const {
   Sampler::Counters counters = sampler_.counters();
   RecordingStats stats{
       .time = last_write_, .cpus = std::move(counters.cpus), .charged_ns = counters.charged_ns};

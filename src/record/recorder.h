@@ -103,6 +103,8 @@ public:
   uint64_t file_size() const { return sink_.bytes_written(); }
 
   RecordingStats stats() const;
+  // Likewise, but without the time that the kernel charged if that takes a look at each thread.
+  RecordingStats counts() const;
   Summary summary() const;
 
 private:

@@ -122,7 +122,8 @@ public:
     uint64_t refused_events = 0;  // mappings beyond the limit, which /proc tells too
     uint64_t hung_reads = 0;      // processes whose memory did not answer in time
     uint64_t untracked = 0;       // threads whose waits are not known: too many
-    // CPU time that the kernel charged to the scope from start() to stop(); 0: not known.
+    // CPU time that the kernel charged to the scope from start() to stop(); 0: not known, or
+    // before the end not without a look at each thread, which charged_ns() takes.
     uint64_t charged_ns = 0;
     uint64_t shortened = 0;  // stacks of goroutines that take too much to read
   };
@@ -167,6 +168,9 @@ public:
   virtual Result<> follow_cpus(std::vector<SidebandRecord>& records) = 0;
 
   virtual Counters counters() const = 0;
+
+  // As Counters has it, but up to now, also where that takes a look at each thread.
+  virtual uint64_t charged_ns() const { return counters().charged_ns; }
   virtual std::string name() const { return "bpf"; }
   // Why it is not the best there is, and what its recording lacks; empty if it is.
   virtual std::string shortcomings() const { return {}; }

@@ -83,6 +83,10 @@ def each_file_is_whole():
             names[stack.frames[-1]] += stack.count
             assert stack.comm == "demo", stack
         assert names.total() < 50 or names["main.computeResult"] > 0.5 * names.total(), (file, names)
+    charged = [json.loads(gosym("report", "--format", "json", file).out)["quality"]["charged_ns"]
+               for file in recordings(directory) if count_of(file)]
+    # The last file has the time of its own half second, and not that of all.
+    assert charged[-1] < 0.4 * sum(charged), charged
     spans = [span(file) for file in recordings(directory)]
     for before, after in zip(spans, spans[1:]):
         assert abs(after[0] - before[1]) < 0.02, spans
@@ -288,6 +292,7 @@ def health():
             ended(recorder)
     figures = dict(line.split() for line in metrics.read_text().splitlines() if not line.startswith("#"))
     assert float(figures["gosym_samples_total"]) > 10, figures
+    assert float(figures["gosym_charged_cpu_seconds_total"]) > 0.5, figures
     assert 1e6 < float(figures["gosym_recorder_resident_bytes"]) < 1e9, figures
     assert metrics.stat().st_mode & 0o777 == 0o644
 

@@ -325,11 +325,11 @@ TEST_CASE("window: each sample is new once") {
 TEST_CASE("window: what was counted in it, and lost") {
   RecordingWindow window({}, kSpan, runs);
   auto count = [&](uint64_t second, uint64_t samples, uint64_t lost) {
-    REQUIRE(
-        window.write_stats({.time = second * kSecond,
-                            .samples = samples,
-                            .lost_samples = lost,
-                            .cpus = {{.cpu = 0, .samples = samples, .lost_samples = lost}}}));
+    REQUIRE(window.write_stats({.time = second * kSecond,
+                                .samples = samples,
+                                .lost_samples = lost,
+                                .cpus = {{.cpu = 0, .samples = samples, .lost_samples = lost}},
+                                .charged_ns = 10 * samples}));
   };
   count(1, 0, 0);
   count(5, 100, 7);
@@ -344,6 +344,7 @@ TEST_CASE("window: what was counted in it, and lost") {
   CHECK(recording.begin_time == 6 * kSecond);
   CHECK(recording.stats.samples == 300);
   CHECK(recording.stats.lost_samples == 3);
+  CHECK(recording.stats.charged_ns == 3000);
   REQUIRE(recording.stats.cpus.size() == 1);
   CHECK(recording.stats.cpus[0].samples == 300);
   REQUIRE(recording.losses.size() == 1);
@@ -355,6 +356,7 @@ TEST_CASE("window: what was counted in it, and lost") {
   auto saved = raw::read(folder / "window.raw");
   REQUIRE(saved);
   CHECK(saved->stats.samples == 300);
+  CHECK(saved->stats.charged_ns == 3000);
   REQUIRE(saved->losses.size() == 1);
   CHECK(saved->losses[0].begin == recording.losses[0].begin);
   CHECK(saved->losses[0].end == recording.losses[0].end);

@@ -160,6 +160,33 @@ TEST_CASE("each file can be read alone") {
   CHECK(raw::read(rotation.files.names[2])->images.size() == 1);
 }
 
+TEST_CASE("a file has the time that was charged in it, if that is known of both its ends") {
+  Rotation rotation;
+  RotatingSink& sink = rotation.sink;
+  auto count = [&](uint64_t samples, uint64_t charged_ns) {
+    REQUIRE(sink.write_stats(
+        {.time = samples * kSecond, .samples = samples, .charged_ns = charged_ns}));
+  };
+  REQUIRE(sink.begin());
+  count(1, 0);
+  count(2, 20);
+  REQUIRE(sink.rotate());
+  count(3, 0);
+  count(4, 50);
+  REQUIRE(sink.rotate());
+  count(5, 0);
+  REQUIRE(sink.rotate());
+  count(6, 80);
+  REQUIRE(sink.write_end(6 * kSecond));
+  auto charged_in = [&](size_t file) {
+    return raw::read(rotation.files.names.at(file))->stats.charged_ns;
+  };
+  CHECK(charged_in(0) == 20);
+  CHECK(charged_in(1) == 30);
+  CHECK(charged_in(2) == 0);
+  CHECK(charged_in(3) == 0);
+}
+
 TEST_CASE(
     "an event of before the first sample of a file changes what was, not what comes before") {
   Rotation rotation;

@@ -534,6 +534,10 @@ uint64_t BpfSampler::charged_since_start() const {
              : 0;
 }
 
+uint64_t BpfSampler::charged_ns() const {
+  return is_started_ ? charged_since_start() : charged_ns_;
+}
+
 // An event of a CPU that has gone stays silent for good, also when the CPU comes back.
 Result<> BpfSampler::follow_cpus(std::vector<SidebandRecord>& records) {
   std::vector<uint32_t> online = proc::online_cpus();

@@ -46,6 +46,7 @@ public:
   std::set<uint32_t> take_refused() override { return sideband_->limits().take_refused(); }
   Result<> follow_cpus(std::vector<SidebandRecord>& records) override;
   Counters counters() const override;
+  uint64_t charged_ns() const override;
   std::span<const EventType> events() const override { return events_; }
   std::string shortcomings() const override;
   uint32_t cpu_count() const override { return static_cast<uint32_t>(opened_.size()); }
@@ -106,7 +107,7 @@ private:
   bool is_started_ = false;
   std::vector<uint32_t> charged_cpus_;        // CPUs that charged_time() is asked for
   std::optional<uint64_t> charged_at_start_;  // none: not known
-  uint64_t charged_ns_ = 0;                   // from there to stop()
+  uint64_t charged_ns_ = 0;                   // from there to stop(); 0 until then
   uint32_t ring_size_ = 0;                    // in bytes, of each CPU
   // Only while drain_samples() runs:
   const Handler* handler_ = nullptr;
