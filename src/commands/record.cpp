@@ -78,8 +78,10 @@ Result<Stop> record_until_stopped(Recorder& recorder, RecordOutput& output,
     health.step(recorder, output.file_count());
     if (!stop)
       continue;
-    health.tell_end(recorder, output.file_count());
     progress.erase();
+    if (auto ended = output.end(recorder); !ended)
+      return std::move(ended).error();
+    health.tell_end(recorder, output.file_count());
     return *stop;
   }
 }

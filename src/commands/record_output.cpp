@@ -10,6 +10,13 @@
 
 namespace gosym {
 
+namespace {
+
+// From one look at what a flight recorder waits for to the next.
+constexpr uint64_t kTimeBetweenLooks = 1'000'000'000;
+
+}  // namespace
+
 Result<RecordOutput> RecordOutput::prepare(const RecordOptions& options,
                                            const RecordPlan& plan) {
   RecordOutput output(options, plan);
@@ -62,7 +69,6 @@ Result<> RecordOutput::begin_in_directory(const RecordingInfo& info) {
 }
 
 Result<> RecordOutput::step(Recorder& recorder, bool is_asked) {
-  constexpr uint64_t kLookTime = 1'000'000'000;
   uint64_t now = monotonic_ns();
   if (!directory_ || (now < next_ && !is_asked))
     return Ok{};
@@ -73,12 +79,18 @@ Result<> RecordOutput::step(Recorder& recorder, bool is_asked) {
       next_ += rotate_ns_;
     return rotate(recorder);
   }
-  // A flight recorder looks each second at what it waits for.
-  next_ = now + kLookTime;
-  std::string reason = reason_for_snapshot(now);
+  next_ = now + kTimeBetweenLooks;
+  look_for_reason(now);
   if (is_asked)
-    reason = "somebody asked for it";
-  return reason.empty() ? Ok{} : take_snapshot(recorder, reason);
+    reason_ = "somebody asked for it";
+  // A reason soon after a snapshot waits, so that the next one has a whole span. At a later look
+  // than this the end of the last one would no longer be in memory.
+  bool is_soon = snapshot_at_ != 0 && now + kTimeBetweenLooks < snapshot_at_ + last_ns_;
+  return reason_.empty() || (is_soon && !is_asked) ? Ok{} : take_snapshot(recorder);
+}
+
+Result<> RecordOutput::end(Recorder& recorder) {
+  return reason_.empty() ? Ok{} : take_snapshot(recorder);
 }
 
 Result<> RecordOutput::rotate(Recorder& recorder) {
@@ -88,19 +100,21 @@ Result<> RecordOutput::rotate(Recorder& recorder) {
   return rotating_->rotate();
 }
 
-// Each is looked at each time, for has_happened() compares with the look before. A reason that
-// begins when the last snapshot is younger than last_ns_ makes no other, now or later.
-std::string RecordOutput::reason_for_snapshot(uint64_t now) {
+// Each is looked at each time, for has_happened() compares with the look before. While a reason
+// waits, it speaks for those that come.
+void RecordOutput::look_for_reason(uint64_t now) {
   std::string reason;
   for (Trigger& trigger : when_)
     if (trigger.has_happened(now))
       reason += (reason.empty() ? "" : "; ") + trigger.reason();
-  return snapshot_at_ != 0 && now - snapshot_at_ < last_ns_ ? "" : reason;
+  if (reason_.empty())
+    reason_ = std::move(reason);
 }
 
 // A flight recorder whose disk is full waits for the next reason. Rings are emptied first, or
 // the last samples would be missing.
-Result<> RecordOutput::take_snapshot(Recorder& recorder, const std::string& reason) {
+Result<> RecordOutput::take_snapshot(Recorder& recorder) {
+  std::string reason = std::exchange(reason_, {});
   if (auto ended = recorder.end_part(); !ended)
     return ended;
   auto name = flight_->take_snapshot();

@@ -37,6 +37,9 @@ public:
   // to; or if somebody has asked.
   Result<> step(Recorder& recorder, bool is_asked);
 
+  // Makes a last file of what was last if there is a reason that has waited.
+  Result<> end(Recorder& recorder);
+
   // "1.2 MiB -> cpu.raw". A file without samples is removed.
   std::string finish(const Recorder::Summary& summary);
 
@@ -50,8 +53,8 @@ private:
 
   Result<> begin_in_directory(const RecordingInfo& info);
   Result<> rotate(Recorder& recorder);
-  std::string reason_for_snapshot(uint64_t now);
-  Result<> take_snapshot(Recorder& recorder, const std::string& reason);
+  void look_for_reason(uint64_t now);
+  Result<> take_snapshot(Recorder& recorder);
 
   const RecordOptions* options_;
   uint64_t rotate_ns_;  // 0: it is one file, or a flight recorder
@@ -66,6 +69,7 @@ private:
   FlightWindow* flight_ = nullptr;    // likewise
   uint64_t next_ = 0;                 // file begins then, or look at what is waited for
   uint64_t snapshot_at_ = 0;          // when the last one was made
+  std::string reason_;                // for the next one; empty: none yet
 };
 
 }  // namespace gosym

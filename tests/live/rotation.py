@@ -261,6 +261,24 @@ def what_was_before():
     assert gosym("snapshot", directory, check=False).status == 5
 
 
+def a_reason_soon_after_a_snapshot():
+    for is_waited_for in [True, False]:
+        reason = new_place(f"reason-{is_waited_for}")
+        with running(build_spin()) as pid:
+            with flight_recorder("-p", pid, "--when", f"file:{reason}") as (recorder, directory):
+                time.sleep(1.5)
+                gosym("snapshot", directory)
+                reason.touch()
+                if is_waited_for:
+                    wait_for_files(directory, 2)
+                else:
+                    time.sleep(1.6)  # it is seen
+                told = ended(recorder)
+        first, second = recordings(directory)
+        assert f"file:{reason}" in told, told
+        assert abs(span(second)[0] - span(first)[1]) < 0.5, (span(first), span(second))
+
+
 def many_cpus_are_used():
     with running(build_spin()) as pid:
         with flight_recorder("-p", pid, "--when", "cpu>1%") as (recorder, directory):
@@ -329,6 +347,7 @@ run([("each file can be read alone, and no sample is lost between two", each_fil
      ("report and diff read a part of the time", only_of_a_time),
      ("a directory of others is refused", a_directory_of_others),
      ("a flight recorder has what was before", what_was_before),
+     ("and what comes soon after it in the next one", a_reason_soon_after_a_snapshot),
      ("and waits for busy CPUs", many_cpus_are_used),
      ("others have nothing to be asked for", snapshots_are_of_flight_recorders),
      ("a service manager and Prometheus are told", health),
