@@ -32,6 +32,8 @@ TEST_CASE("a source file at its recorded path") {
   CHECK(!files.line(path, 5));
   CHECK(files.changed_after(0) == std::vector{path});
   CHECK(files.changed_after(INT64_MAX).empty());
+  CHECK(problems_of(files, 1).size() == 1);
+  CHECK(problems_of(files, 0).empty());  // nobody knows when the program was built
 }
 
 TEST_CASE("what is no source file") {

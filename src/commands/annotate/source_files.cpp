@@ -267,6 +267,8 @@ std::vector<std::string> problems_of(const SourceFiles& sources, int64_t built) 
   std::vector<std::string> problems;
   if (std::string note = withheld_note(sources); !note.empty())
     problems.push_back(std::move(note));
+  if (built == 0)
+    return problems;
   for (const std::string& path : sources.changed_after(built))
     problems.push_back(fmt::format(
         "'{}' was changed after the program was built: lines may be wrong", printable(path)));

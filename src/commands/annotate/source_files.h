@@ -90,7 +90,7 @@ SourceFiles::Places source_places(const std::string& directory, const std::strin
 // The source files of a file of a recording.
 struct ImageSources {
   SourceFiles sources;
-  int64_t built = 0;  // when that was last written, ns since 1970
+  int64_t built = 0;  // when that was last written, ns since 1970; 0: not known
 };
 
 // They are looked for below the directory first, unless that is empty. Which may be shown
