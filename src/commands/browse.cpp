@@ -30,7 +30,8 @@ namespace {
 // The code of one image's functions.
 Result<std::vector<browser::CodeLine>> read_code(
     const Profile& profile, std::span<const SampleCount> samples, uint32_t image_index,
-    const SamplesOfCode& code, const DebugFileOptions& files, const HeldFiles& held) {
+    const SamplesOfCode& code, const DebugFileOptions& files, const HeldFiles& held,
+    const std::string& source_directory) {
   const RecordedImage& image = profile.images[image_index].file;
   auto file = open_sampled(image, files, held);
   if (!file)
@@ -38,7 +39,7 @@ Result<std::vector<browser::CodeLine>> read_code(
   auto disassembler = code::Disassembler::open(file->symbols->image().machine);
   if (!disassembler)
     return std::move(disassembler).error();
-  SourceFiles sources(source_places("", files.symfs), file->owner);
+  SourceFiles sources(source_places(source_directory, files.symfs), file->owner);
   Amounts amounts(profile);
   AnnotateView view{.amounts = &amounts,
                     .sources = &sources,
@@ -73,14 +74,14 @@ Result<std::vector<browser::CodeLine>> read_code(
 
 browser::Code find_sampled_code(const Profile& profile, std::span<const SampleCount> samples,
                                 const ChosenKey& function, const DebugFileOptions& files,
-                                const HeldFiles& held) {
+                                const HeldFiles& held, const std::string& source_directory) {
   SampledImages images = find_sampled(profile, samples, function);
   if (images.empty())
     return {.problem = "no code of a file"};
   // Copies of a build are one image, so that a function is of one file. Others of its name at its
   // path, without a build id, have their code in the order of their numbers: the first is shown.
   auto& [image, code] = *images.begin();
-  auto lines = read_code(profile, samples, image, code, files, held);
+  auto lines = read_code(profile, samples, image, code, files, held, source_directory);
   if (!lines)
     return {.problem = fmt::format("{}: {}", printable(profile.images[image].file.path),
                                    lines.error().message())};
@@ -193,7 +194,8 @@ public:
   // May be called while load() is at work.
   browser::Code find_code(const Profile& profile, std::span<const SampleCount> samples,
                           const ChosenKey& function) {
-    return find_sampled_code(profile, samples, function, files_, *held_.load());
+    return find_sampled_code(profile, samples, function, files_, *held_.load(),
+                             options_.source_directory);
   }
 
   bool is_partial() const { return is_partial_; }

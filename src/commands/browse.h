@@ -20,10 +20,11 @@ browser::State initial_state(std::string_view title, const ViewOptions& view,
                              const Selection& selection);
 
 // The code of a function, as `gosym annotate` finds it. `held` are files that the recording has
-// kept.
+// kept. Source files are looked for below the directory first, unless that is empty.
 browser::Code find_sampled_code(const Profile& profile, std::span<const SampleCount> samples,
                                 const ChosenKey& function, const DebugFileOptions& files,
-                                const HeldFiles& held = {});
+                                const HeldFiles& held = {},
+                                const std::string& source_directory = {});
 
 // The first name in the working directory that is free: "gosym-2.folded".
 std::string free_file_name(std::string_view extension);

@@ -212,6 +212,13 @@ read -r word
         opened.shows("the editor failed")
         opened.keys("q")
         opened.shows(r"^\$")
+    elsewhere = new_place("elsewhere")
+    folder.rename(elsewhere)
+    with terminal() as opened:
+        opened.run(GOSYM, "report", file, "--focus", r"main\.fib$", "--source", elsewhere)
+        opened.shows(r"^ 1 ")
+        opened.keys("a")
+        opened.shows(rf"> +{line}  ")
 
 
 def flame_graph():
