@@ -127,7 +127,7 @@ Result<> set_own_rate(std::string_view term, const RecordOptions& options, Event
   std::string value(equals == term.npos ? "" : term.substr(equals + 1));
   // The period of off-cpu is its threshold in nanoseconds; a wait has no frequency.
   bool is_off_cpu = event.source == EventSource::kOffCpu;
-  if (key != "period" && (key != "freq" || is_off_cpu))
+  if (value.empty() || (key != "period" && (key != "freq" || is_off_cpu)))
     return usage_error(fmt::format("--event: '{}' is not period=N{}", printable(term),
                                    is_off_cpu ? "" : " or freq=N"));
   auto rate = key == "period" ? parse_period(value, is_clock(event), options)
@@ -139,22 +139,35 @@ Result<> set_own_rate(std::string_view term, const RecordOptions& options, Event
 }
 
 // "cpu-clock", "page-faults/period=100/"
+struct EventOption {
+  std::string name;
+  std::string term;  // between the slashes; empty: there are none
+};
+
+Result<EventOption> parse_event_option(const std::string& text) {
+  size_t slash = text.find('/');
+  if (slash == text.npos)
+    return EventOption{text, ""};
+  std::string term = text.substr(slash + 1);
+  if (term.size() < 2 || term.back() != '/')
+    return usage_error(fmt::format("--event: '{}' is not NAME/period=N/", printable(text)));
+  term.pop_back();
+  return EventOption{text.substr(0, slash), term};
+}
+
 Result<> set_events(const RecordOptions& options, SamplerOptions& sampler) {
   // Names and terms go side by side: the events that are parsed have the order of their names.
   std::vector<std::string> names;
   std::vector<std::string> terms;
   for (const std::string& text : options.events) {
-    size_t slash = text.find('/');
+    auto event = parse_event_option(text);
+    if (!event)
+      return std::move(event).error();
     // set_wall() takes care of it: the kernel's samplers do not know this event.
-    if (text.substr(0, slash) == kWallEvent)
+    if (event->name == kWallEvent)
       continue;
-    names.push_back(text.substr(0, slash));
-    terms.push_back(slash == text.npos ? "" : text.substr(slash + 1));
-    if (slash == text.npos)
-      continue;
-    if (terms.back().size() < 2 || terms.back().back() != '/')
-      return usage_error(fmt::format("--event: '{}' is not NAME/period=N/", printable(text)));
-    terms.back().pop_back();
+    names.push_back(event->name);
+    terms.push_back(event->term);
   }
   auto events = parse_event_types(names);
   if (!events)
@@ -194,13 +207,39 @@ Result<> add_off_cpu(const std::string& text, SamplerOptions& sampler) {
   return usage_error(fmt::format("--off-cpu: more than {} events", kMaxEventTypes));
 }
 
+// The event wall among those of -e.
+struct WallOfEvents {
+  size_t count = 0;
+  std::string frequency;  // its own, as "wall/freq=50/" says; empty: none
+};
+
+Result<WallOfEvents> find_wall(const RecordOptions& options) {
+  constexpr std::string_view kFrequency = "freq=";
+  WallOfEvents wall;
+  for (const std::string& text : options.events) {
+    auto event = parse_event_option(text);
+    if (!event)
+      return std::move(event).error();
+    if (event->name != kWallEvent)
+      continue;
+    wall.count++;
+    if (event->term.empty())
+      continue;
+    if (!event->term.starts_with(kFrequency) || event->term == kFrequency)
+      return usage_error(fmt::format("--event: '{}' is not freq=N", printable(event->term)));
+    wall.frequency = event->term.substr(kFrequency.size());
+  }
+  return wall;
+}
+
 // Goroutines are read and not sampled by the kernel: it has no such event.
 Result<> set_wall(const RecordOptions& options, RecordPlan& plan) {
   // More would leave a look less than a millisecond.
   constexpr uint64_t kMaxFrequency = 1000;
-  auto is_wall = [](const std::string& event) { return event == kWallEvent; };
-  auto named = std::ranges::count_if(options.events, is_wall);
-  if (!options.wall && named == 0)
+  auto named = find_wall(options);
+  if (!named)
+    return std::move(named).error();
+  if (!options.wall && named->count == 0)
     return Ok{};
   // The processes to look at have to be known: those that are named, or the command's.
   bool is_of_command = !options.command.empty() && !options.has_stop_watch();
@@ -209,17 +248,21 @@ Result<> set_wall(const RecordOptions& options, RecordPlan& plan) {
     return usage_error("wall: of which processes? name them (-p PID), or a command");
   // The sampler of the kernel's events is not needed then.
   plan.is_wall_only =
-      named > 0 && std::cmp_equal(named, options.events.size()) && !options.off_cpu;
+      named->count > 0 && named->count == options.events.size() && !options.off_cpu;
   // Alone it is the event whose rate -F is.
   bool has_own = options.wall && !options.wall->empty();
   std::string text = has_own ? *options.wall : plan.is_wall_only ? options.frequency : "";
+  if (!named->frequency.empty())
+    text = named->frequency;
   auto frequency = text.empty()    ? WallOptions().frequency
                    : text == "max" ? kMaxFrequency
                                    : parse_decimal(text);
   if (!frequency || *frequency == 0 || *frequency > kMaxFrequency)
     return usage_error(fmt::format("{}: '{}' is not between 1 and {} looks a second",
-                                   has_own ? "--wall" : "--freq", printable(text),
-                                   with_commas(kMaxFrequency)));
+                                   !named->frequency.empty() ? "--event"
+                                   : has_own                 ? "--wall"
+                                                             : "--freq",
+                                   printable(text), with_commas(kMaxFrequency)));
   plan.wall_frequency = *frequency;
   // Stacks of goroutines are read from their memory, where the kernel has no frames.
   if (plan.is_wall_only)

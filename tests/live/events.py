@@ -100,6 +100,8 @@ def names_that_are_refused():
     assert many.status == 2 and "5 events, where a recording has 4 at most" in many.err, many.err
     own = gosym("record", "-e", "faults/every=9/", "--", "true", check=False)
     assert own.status == 2 and "'every=9' is not period=N or freq=N" in own.err, own.err
+    empty = gosym("record", "-e", "cpu-clock/freq=/", "--", "true", check=False)
+    assert empty.status == 2 and "'freq=' is not period=N or freq=N" in empty.err, empty.err
     open_end = gosym("record", "-e", "faults/period=9", "--", "true", check=False)
     assert open_end.status == 2 and "is not NAME/period=N/" in open_end.err, open_end.err
     twice = gosym("record", "-e", "faults", "-e", "page-faults", "--", "true", check=False)

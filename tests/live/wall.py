@@ -239,6 +239,11 @@ def beside_others():
     gosym("record", "-q", "-e", "wall", "-d", "1s", "-o", alone, "--", build("1.27"), new_place("own"), 1)
     text = gosym("report", "--event", "wall", alone).out
     assert " main.callInlined " in text and "of wall " in text, text
+    own = new_place("own.raw")
+    gosym("record", "-q", "-e", "cpu-clock,wall/freq=50/", "-d", "1s", "-o", own, "--", build("1.27"),
+          new_place("own"), 1)
+    text = gosym("report", own).out
+    assert re.search(r"^[\d,]+ samples of wall at 50 Hz: ", text, re.M), text
 
 
 def in_turns_of_its_own():
@@ -308,7 +313,9 @@ def errors():
         other.kill()
     assert done.status == 5 and "none of the processes runs Go code" in done.err, done
     for options, text in ((["-e", "wall", "-a"], "of which processes?"),
-                          (["--wall=0", "-p", 1], "'0' is not between 1 and 1,000")):
+                          (["--wall=0", "-p", 1], "'0' is not between 1 and 1,000"),
+                          (["-e", "wall/freq=2000/", "-p", 1], "--event: '2000' is not between 1 and 1,000"),
+                          (["-e", "wall/period=9/", "-p", 1], "'period=9' is not freq=N")):
         done = gosym("record", *options, "-d", "1s", "-o", new_place("x"), check=False)
         assert done.status == 2 and text in done.err, done
 
