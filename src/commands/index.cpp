@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <map>
 
 #include "base/exit_status.h"
 #include "base/print.h"
@@ -132,12 +133,29 @@ std::string without_slashes(std::string path) {
   return path;
 }
 
+// Two binaries of one name would have one index, that of the last.
+Result<> check_outputs(const std::vector<std::string>& binaries) {
+  std::map<std::string, std::string> indexed;  // binary, by output
+  for (const std::string& binary : binaries) {
+    auto [known, is_new] = indexed.emplace(default_output(binary), binary);
+    if (!is_new && known->second != binary)
+      return errorf("'{}' and '{}' would both be written to '{}'", printable(known->second),
+                    printable(binary), printable(known->first))
+          .with_hint("write them to a store: --store DIR")
+          .with_exit_status(kUsage);
+  }
+  return Ok{};
+}
+
 Result<int> run_index(IndexOptions options) {
   options.store = without_slashes(options.store);
   if (!options.output.empty() && options.binaries.size() > 1)
     return Error("-o is of one index, and there are several binaries")
         .with_hint("write them to a store: --store DIR")
         .with_exit_status(kUsage);
+  if (options.output.empty() && options.store.empty())
+    if (auto checked = check_outputs(options.binaries); !checked)
+      return std::move(checked).error();
   auto files = find_debug_files(options.debug, stderr);
   if (!files)
     return std::move(files).error();

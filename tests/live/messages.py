@@ -71,6 +71,8 @@ CASES = {
     "inspect: no file": (["inspect", "nowhere"], 1, "'nowhere': No such file"),
     "inspect: not an ELF file": (["inspect", "text"], 1, "'text': .*ELF"),
     "inspect: a directory": (["inspect", "/"], 1, "'/'"),
+    "index: two binaries of one name": (["index", "a/x", "b/x"], 2, "'a/x' and 'b/x' would both .* 'x.gsym'",
+                                        "--store DIR"),
     "resolve: not an ELF file": (["resolve", "text", "1"], 1, "'text': .*ELF"),
     "annotate: no function": (["annotate"], 2, "FUNC is required"),
     "resolve: not an address": (["resolve", GOSYM, "0xmain"], 2, "'0xmain'"),
