@@ -51,14 +51,20 @@ Result<RecorderOfDirectory> find_recorder(const std::string& directory) {
 // is asked for once more, and a signal goes through the descriptor alone.
 Result<> ask_recorder(const std::string& directory, const RecorderOfDirectory& recorder) {
   UniqueFd process(static_cast<int>(syscall(SYS_pidfd_open, recorder.pid, 0)));
+  int cause = process ? 0 : errno;
   auto still = find_recorder(directory);
   if (!still)
     return std::move(still).error();
-  if (still->pid == recorder.pid && process &&
-      syscall(SYS_pidfd_send_signal, process.get(), SIGUSR2, nullptr, 0) == 0)
+  if (still->pid != recorder.pid)
+    return errorf("process {} has ended, and process {} records into '{}' now", recorder.pid,
+                  still->pid, printable(directory))
+        .with_hint("ask again");
+  if (process && syscall(SYS_pidfd_send_signal, process.get(), SIGUSR2, nullptr, 0) != 0)
+    cause = errno;
+  if (cause == 0)
     return Ok{};
-  return system_error(fmt::format("cannot ask process {}", recorder.pid), errno)
-      .with_exit_status(errno == EPERM ? kUnsupported : kFailure);
+  return system_error(fmt::format("cannot ask process {}", recorder.pid), cause)
+      .with_exit_status(cause == EPERM ? kUnsupported : kFailure);
 }
 
 // The one that has come since; empty: none has in all that time.
