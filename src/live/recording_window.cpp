@@ -126,16 +126,21 @@ raw::Recording RecordingWindow::make(uint64_t begin, const std::vector<const Sam
   return recording;
 }
 
-// Adds the state before the window of processes that have samples, and of parents, after which
-// children are named; then all events of the window.
+// Adds the state before the window of processes that have samples, and of their parents, those
+// of these and so on, after which children are named; then all events of the window.
 void RecordingWindow::add_events(const std::vector<const Samples*>& samples,
                                  raw::Recording& recording) const {
   std::set<uint32_t> pids;
   for (const Samples* some : samples)
     pids.insert(some->pids.begin(), some->pids.end());
-  for (const Event& event : events_)
-    if (const auto* fork = std::get_if<ForkEvent>(&event); fork && pids.contains(fork->pid))
-      pids.insert(fork->parent_pid);
+  // Backwards the fork of a child comes before that of its parent; again for those that have
+  // come out of order.
+  for (size_t before = 0; before != pids.size();) {
+    before = pids.size();
+    for (auto event = events_.rbegin(); event != events_.rend(); ++event)
+      if (const auto* fork = std::get_if<ForkEvent>(&*event); fork && pids.contains(fork->pid))
+        pids.insert(fork->parent_pid);
+  }
   past_.append_to(recording.events, pids);
   recording.events.insert(recording.events.end(), events_.begin(), events_.end());
 }

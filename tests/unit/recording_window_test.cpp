@@ -194,6 +194,23 @@ TEST_CASE("window: a child that was forked in it is named after a parent without
   CHECK(in_window(window) == Lines{{"2 make in nothing", 1}});
 }
 
+TEST_CASE(
+    "window: a child is named after the parent of a parent, in whatever order that is told") {
+  for (bool is_in_order : {true, false}) {
+    CAPTURE(is_in_order);
+    RecordingWindow window({}, kSpan, runs);
+    write(window, {comm_of(process(1), 1, "make")});
+    reach(window, 50);
+    ForkEvent first = fork_from(process(1), process(2), 51);
+    ForkEvent second = fork_from(process(2), process(3), 52);
+    write(window,
+          is_in_order ? std::vector<Event>{first, second} : std::vector<Event>{second, first});
+    add_samples(window, {{process(3), 53}});
+    reach(window, 54);
+    CHECK(in_window(window) == Lines{{"3 make in nothing", 1}});
+  }
+}
+
 TEST_CASE("window: code that is loaded later hides what was there") {
   RecordingWindow window({}, kSpan, runs);
   write(window, {map_of(process(1), 1, "A", kCode, 3 * kCodeSize),
