@@ -194,7 +194,7 @@ Result<int> show(const Look& look, const GoroutinesOptions& options) {
 
 // Looks that are taken at a process, one after the other.
 struct Looks {
-  uint32_t pid;
+  const ChosenSource* chosen;
   uint64_t interval_ns;
   size_t count;         // 0: no limit
   size_t least;         // after so many the end of the process is no error
@@ -211,11 +211,16 @@ Result<LooksEnd> look_repeatedly(const Looks& looks, const GoroutineFilter& filt
     if (taken > 0)
       // A look begins one interval after the one before has ended.
       wait_for_look(taken + 1, looks.shows_progress ? looks.count : 0, looks.interval_ns);
-    auto look = look_at(open_process_source(looks.pid), filter, has_system);
+    auto look = look_at(open_source(*looks.chosen), filter, has_system);
+    // What was read may be of another process that was given the number.
+    auto is_there = check_is_there(*looks.chosen);
     // A process that ends is the usual end of a watch, and opening it then fails with
     // kNoTarget; before `least` looks there is nothing to show.
-    if (!look && taken >= looks.least && look.error().exit_status() == kNoTarget)
+    bool is_over = !is_there || (!look && look.error().exit_status() == kNoTarget);
+    if (is_over && taken >= looks.least)
       return LooksEnd::kProcessEnded;
+    if (!is_there)
+      return std::move(is_there).error();
     if (!look)
       return std::move(look).error();
     // Notes are of the program, and the same in each look.
@@ -228,7 +233,8 @@ Result<LooksEnd> look_repeatedly(const Looks& looks, const GoroutineFilter& filt
 }
 
 // Until the process ends, or so many looks were taken; 0: no limit.
-Result<int> watch(uint32_t pid, const GoroutinesOptions& options, uint64_t interval_ns) {
+Result<int> watch(const ChosenSource& chosen, const GoroutinesOptions& options,
+                  uint64_t interval_ns) {
   // By index of the runtime, in the order of GoCode::files().
   std::vector<GoroutineCounts> before;
   bool is_first = true;
@@ -243,7 +249,7 @@ Result<int> watch(uint32_t pid, const GoroutinesOptions& options, uint64_t inter
     before = std::move(now);
     return std::ferror(stdout) == 0;  // else nobody reads it; what else is wrong main() tells
   };
-  auto end = look_repeatedly({.pid = pid,
+  auto end = look_repeatedly({.chosen = &chosen,
                               .interval_ns = interval_ns,
                               .count = options.count,
                               .least = 1,
@@ -263,12 +269,12 @@ std::string json_of(const LeakFinder& finder, uint32_t pid, uint64_t interval_ns
 }
 
 // Goroutines of the first Go runtime are followed.
-Result<int> look_for_leaks(uint32_t pid, const GoroutinesOptions& options,
+Result<int> look_for_leaks(const ChosenSource& chosen, const GoroutinesOptions& options,
                            uint64_t interval_ns) {
   LeakFinder finder;
   uint64_t begin = monotonic_ns();
   uint64_t last = begin;
-  auto end = look_repeatedly({.pid = pid,
+  auto end = look_repeatedly({.chosen = &chosen,
                               .interval_ns = interval_ns,
                               .count = options.count == 0 ? kLooksForLeaks : options.count,
                               .least = kLeastLooks,
@@ -283,7 +289,7 @@ Result<int> look_for_leaks(uint32_t pid, const GoroutinesOptions& options,
   if (*end == LooksEnd::kProcessEnded)
     tell({"the process has ended before the last look"});
   // The time from the first look to the last, as it was: looks take time of their own.
-  write_text(options.is_json ? json_of(finder, pid, interval_ns)
+  write_text(options.is_json ? json_of(finder, chosen.pid, interval_ns)
                              : finder.text(to_seconds(last - begin)));
   return finder.has_leaks() ? kFailure : kSuccess;
 }
@@ -308,9 +314,9 @@ Result<int> run_goroutines(const GoroutinesOptions& options) {
     return std::move(chosen).error();
   // Several looks open the process again each time; the one look below is of what was chosen.
   if (options.is_for_leaks)
-    return look_for_leaks(chosen->pid, options, *interval);
+    return look_for_leaks(*chosen, options, *interval);
   if (interval)
-    return watch(chosen->pid, options, *interval);
+    return watch(*chosen, options, *interval);
   auto look = look_at(open_source(*chosen), options.filter, options.has_system);
   // An error of reading is told as the end of the process if that is the cause.
   if (auto is_there = check_is_there(*chosen); !is_there)
