@@ -713,4 +713,20 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("goroutines: those that wait, or are leaked, have waited for some minutes") {
+  constexpr uint64_t kMinute = 60'000'000'000;
+  NamedGoroutines named;
+  named.time = 7 * kMinute;
+  auto minutes = [&](GoroutineStatus status) {
+    Goroutine goroutine;
+    goroutine.status = status;
+    goroutine.waits_since = 2 * kMinute;
+    return named.minutes(goroutine);
+  };
+  CHECK(minutes(GoroutineStatus::kWaiting) == 5);
+  CHECK(minutes(GoroutineStatus::kSyscall) == 5);
+  CHECK(minutes(GoroutineStatus::kLeaked) == 5);
+  CHECK(minutes(GoroutineStatus::kRunning) == 0);
+}
+
 }  // namespace gosym::goroutines_test

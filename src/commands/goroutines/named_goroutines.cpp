@@ -171,8 +171,10 @@ std::string NamedGoroutines::state(const Goroutine& goroutine) const {
 
 uint64_t NamedGoroutines::minutes(const Goroutine& goroutine) const {
   constexpr uint64_t kMinute = 60'000'000'000;
-  bool waits = goroutine.status == go::GoroutineStatus::kWaiting ||
-               goroutine.status == go::GoroutineStatus::kSyscall;
+  using enum go::GoroutineStatus;
+  // Go's own tracebacks leave out the time of those that are leaked, which tells most.
+  bool waits = goroutine.status == kWaiting || goroutine.status == kSyscall ||
+               goroutine.status == kLeaked;
   bool is_told = waits && goroutine.waits_since != 0 && goroutine.waits_since <= time;
   return is_told ? (time - goroutine.waits_since) / kMinute : 0;
 }
