@@ -444,7 +444,7 @@ std::vector<OptionGroup> diff_options(DiffOptions& options) {
          .help = "Compare two spans of time of the same recordings, such as of a directory: "
                  "14:00..14:10,14:20..14:30",
          .take = into(options.spans, parse_spans),
-         .excludes = {"--time", "--since", "--until", "--after"}},
+         .excludes = {"--time", "--since", "--until", "--after", "--align"}},
         jobs_option(report.jobs),
         {.names = "-v,--verbose",
          .help = "Tell how it was compared, and how sure that is",

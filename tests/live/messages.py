@@ -73,6 +73,8 @@ CASES = {
     "inspect: a directory": (["inspect", "/"], 1, "'/'"),
     "index: two binaries of one name": (["index", "a/x", "b/x"], 2, "'a/x' and 'b/x' would both .* 'x.gsym'",
                                         "--store DIR"),
+    "diff: spans by clocks that do not count": (["diff", "text", "--spans", "10:00..10:10,10:20..10:30", "--align"],
+                                                2, "--spans", "--align"),
     "resolve: not an ELF file": (["resolve", "text", "1"], 1, "'text': .*ELF"),
     "annotate: no function": (["annotate"], 2, "FUNC is required"),
     "resolve: not an address": (["resolve", GOSYM, "0xmain"], 2, "'0xmain'"),
