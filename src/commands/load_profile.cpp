@@ -844,6 +844,11 @@ Result<Inputs> read_inputs(const std::vector<std::string>& inputs,
     if (!result.recordings.empty() && !result.profiles.empty())
       return mixed_kinds(result);
   }
+  // All that follows has a first one.
+  if (result.recordings.empty() && result.profiles.empty())
+    return errorf("each of {} was removed before it could be read",
+                  count_text(files->size(), "recording"))
+        .with_exit_status(kNoTarget);
   if (auto kept = keep_wanted(wanted, result); !kept)
     return std::move(kept).error();
   // In order of their begins, which all that follows takes for granted: times count from the
