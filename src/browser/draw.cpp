@@ -364,7 +364,9 @@ private:
 
   void draw_around() {
     if (!answer_.callers || !answer_.callees) {
-      grid_.write(1, layout_.titles, "no function is chosen: Enter on one of page 1",
+      grid_.write(1, layout_.titles,
+                  state_.query.centre.empty() ? "no function is chosen: Enter on one of page 1"
+                                              : "looking for its calls …",
                   Look::kFaint);
       return;
     }

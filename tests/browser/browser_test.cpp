@@ -391,7 +391,11 @@ TEST_CASE("browser: of a large tree the largest are opened") {
 
 TEST_CASE("browser: callers and callees") {
   Person person(timed_profile());
+  std::shared_ptr<const Answer> before = person.shown;
   person.type("<Down><Enter>");
+  // The answer before this one has none.
+  CHECK(draw(person.state, *before, true).text().find("looking for its calls") !=
+        std::string::npos);
   CHECK(person.state.page == Page::kAround);
   CHECK(person.state.query.centre.text == "write");
   CHECK(person.at_cursor() == "write");
