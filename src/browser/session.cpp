@@ -84,15 +84,17 @@ public:
   }
   ~Worker() {
     bool is_idle = false;
+    bool has_failed = false;
     {
       std::lock_guard lock(shared_->mutex);
       shared_->is_ended = true;
       is_idle = shared_->at_work == 0;
+      has_failed = shared_->error.has_value();
     }
     shared_->changed.notify_all();
-    // A live source is taken down after this, so its threads are waited for. Others are left to
-    // a process that ends.
-    is_left_behind = !is_idle && !shared_->source.is_live();
+    // A live source is taken down after this, so its threads are waited for; so they are where
+    // loading has failed, which main() has to tell. Others are left to a process that ends.
+    is_left_behind = !is_idle && !has_failed && !shared_->source.is_live();
     for (std::thread& thread : threads_) {
       if (is_left_behind)
         thread.detach();
