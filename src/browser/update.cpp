@@ -188,7 +188,11 @@ void take_back(State& state) {
   // entries included.
   Query query = std::move(state.before.back());
   state.before.pop_back();
-  query.centre = state.query.centre;
+  // Entries of another kind have other callers: then it is as it was, too.
+  if (query.by == state.query.by)
+    query.centre = state.query.centre;
+  else if (query.centre.empty() && state.page == Page::kAround)
+    state.page = Page::kFunctions;
   query.code = state.query.code;
   query.search = state.query.search;
   state.query = std::move(query);

@@ -815,6 +815,13 @@ TEST_CASE("browser: what an entry is, and their order") {
   CHECK(person.at_cursor() == "main.compute");
   person.type("E");
   CHECK(person.shows("there is one event: cpu-clock"));
+  person.type("gfm<Enter>");
+  CHECK(person.state.page == Page::kAround);
+  CHECK(person.state.query.centre.text == "main.compute demo.go:12");
+  person.type("u");  // back to functions, of which this line is none
+  CHECK(person.state.query.by == Dimension::Kind::kFunction);
+  CHECK(person.state.query.centre.empty());
+  CHECK(person.state.page == Page::kFunctions);
 }
 
 TEST_CASE("browser: time") {
