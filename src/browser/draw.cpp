@@ -957,12 +957,8 @@ std::vector<FlameBox> flame_boxes(const PathTree& tree, uint32_t zoomed, size_t 
   return boxes;
 }
 
-<<<<<<< HEAD
 // Line 0 has the title, line 1 the tabs. On a screen below kLeastSize nothing is drawn, but keys
 // are taken: it has the layout of kLeastSize, so that no difference falls below 0.
-=======
-// A size below kLeastSize gives a result that means nothing: draw() and settle() use none then.
->>>>>>> 047db9e9 (browser, commands, live: comments begin with their subjects)
 Layout layout_of(Size size) {
   size.height = std::max(size.height, kLeastSize.height);
   constexpr size_t kEnough = 14;  // lines that leave room for a timeline and a detail
