@@ -142,11 +142,13 @@ private:
     return false;
   }
 
-  // Stands for a stack without own code: the kind of work of what ran.
+  // Stands for a stack without own code: the kind of work of what ran. An empty stack has none,
+  // and neither has one of a gap alone.
   LocationId location_without_own(std::span<const LocationId> stack) {
     std::vector<KeyId> keys;
     categories_->append(stack, keys);
-    std::string name = fmt::format("[not in own code: {}]", (*categories_)[keys.front()].text);
+    std::string_view work = keys.empty() ? "not known" : (*categories_)[keys.front()].text;
+    std::string name = fmt::format("[not in own code: {}]", work);
     auto next = static_cast<LocationId>(profile_.locations.size());
     auto [known, is_new] = without_own_.try_emplace(profile_.strings.intern(name), next);
     if (!is_new)

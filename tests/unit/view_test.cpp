@@ -530,6 +530,29 @@ TEST_CASE("selection: own code alone, with what it calls") {
   CHECK(mine.to_string() == "--mine='compute|write'");
 }
 
+TEST_CASE("selection: stacks that are empty or only a gap are not in own code") {
+  Profile profile = make_demo_profile();
+  Location gap;
+  gap.address = RuntimeAddress{4100};
+  gap.unnamed = Unnamed::kLeftOut;
+  profile.locations.push_back(gap);
+  auto stack = static_cast<StackId>(profile.stack_count());
+  profile.stack_locations.push_back(static_cast<LocationId>(profile.locations.size() - 1));
+  profile.stack_begin.push_back(static_cast<uint32_t>(profile.stack_locations.size()));
+  OwnerId owner = profile.samples[0].owner;
+  profile.samples.push_back({stack, owner, 3});
+  auto empty = static_cast<StackId>(profile.stack_count());
+  profile.stack_begin.push_back(static_cast<uint32_t>(profile.stack_locations.size()));
+  profile.samples.push_back({empty, owner, 2});
+  Selection mine;
+  mine.is_mine = true;
+  mine.mine.push_back(*Pattern::parse("compute"));
+  select(profile, mine);
+  CHECK(profile.total_amount() == 13);
+  CHECK(rows_of(profile, Kind::kFunction).find("[not in own code: not known] 5/5\n") !=
+        std::string::npos);
+}
+
 TEST_CASE("selection: all outputs are of what is left") {
   Profile profile = selected(selection(&Selection::focus, "compute"));
   CHECK(make_text(profile, {}).find("only       --focus compute: 62.5 % of all\n") !=

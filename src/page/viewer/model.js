@@ -510,7 +510,7 @@ function ofOwnCode(profile, categories, {tree: paths, ends}) {
     const category = paths.key[ends[node]];
     if (!known.has(category)) {
       known.set(category, names.length);
-      names.push(`[not in own code: ${categories.text[category] ?? ""}]`);
+      names.push(`[not in own code: ${categories.text[category] ?? "not known"}]`);
     }
     nodeOf[node] = made.child(-1, frames.size + known.get(category));
   }
