@@ -389,7 +389,8 @@ std::string load_text(const Profile& profile, const Screen& screen) {
   // The bars get what the text beside them leaves of the line.
   size_t room =
       screen.has_width() ? screen.width - std::min(screen.width, kTextWidth - 1) : kMaxParts;
-  if (profile.timelines.empty() || !profile.measures_cpu_time())
+  // One bar tells nothing, and a line may leave no column at all.
+  if (room < 2 || profile.timelines.empty() || !profile.measures_cpu_time())
     return {};
   uint64_t part = part_of_load(profile, std::min(room, kMaxParts));
   std::vector<double> load = load_of(profile, part);

@@ -65,6 +65,22 @@ TEST_CASE("text: a narrow screen keeps the CPUs of the first line, not the clock
   CHECK(text.starts_with("8 samples: 80.0 ms of CPU time in 2.50 s, 0.03 CPUs\n"));
 }
 
+TEST_CASE("text: load is shown where a line has room for bars") {
+  Profile profile = make_demo_profile();
+  profile.duration_ns = 2'400'000'000;  // two parts of whole steps
+  Timeline& timeline = profile.timelines.emplace_back();
+  for (uint64_t i = 0; i < 8; i++)
+    timeline.add(i * 300'000'000, 1);
+  auto has_load = [&](size_t width) {
+    return make_text(profile, {.screen = {.width = width}}).find("\nload ") !=
+           std::string::npos;
+  };
+  for (size_t width = 40; width <= 50; width++)
+    CHECK_FALSE(has_load(width));
+  CHECK(has_load(51));
+  CHECK(has_load(80));
+}
+
 TEST_CASE("text: paths begin with the program where no one has nearly all samples") {
   Profile profile = make_demo_profile();
   profile.samples[0].count = 100;
