@@ -22,6 +22,11 @@ namespace {
 
 constexpr uint32_t kNone = UINT32_MAX;  // no frame, as of the root; or no node yet
 
+// A file may say of any number of frames that they are left out.
+uint32_t in_column(uint64_t number) {
+  return static_cast<uint32_t>(std::min<uint64_t>(number, UINT32_MAX));
+}
+
 // Texts are numbered when all are known, for they are sorted then. Until then a column has the
 // order in which they came.
 class TextTable {
@@ -101,7 +106,7 @@ public:
     location.unnamed = Unnamed::kLeftOut;
     return add({.unnamed = static_cast<uint32_t>(location.unnamed),
                 .text = texts_.add(profile_.unnamed_text(location)),
-                .left_out = static_cast<uint32_t>(count)},
+                .left_out = in_column(count)},
                {}, 0);
   }
 
@@ -120,7 +125,7 @@ private:
     if (of_location.empty()) {
       common.text = texts_.add(names_[names_.of(id).front()].text);
       if (location.unnamed == Unnamed::kLeftOut)
-        common.left_out = static_cast<uint32_t>(to_integer(location.address));
+        common.left_out = in_column(to_integer(location.address));
       common.is_own = is_own(profile_, location) ? 1 : 0;
       frames.push_back(add(common, categories, 0));
       return;
@@ -530,21 +535,21 @@ Column write_samples(std::vector<SampleRow> rows, std::span<const uint32_t> orde
   const SampleRow* before = nullptr;
   for (const SampleRow& row : rows) {
     if (before && key(*before) == key(row)) {
-      samples.count.back() += static_cast<uint32_t>(row.count);
+      samples.count.back() += row.count;
       samples.weight.back() += row.weight;
       samples.skipped.back() += row.skipped;
       continue;
     }
     samples.owner.push_back(row.owner);
     samples.step.push_back(row.step);
-    samples.count.push_back(static_cast<uint32_t>(row.count));
+    samples.count.push_back(row.count);
     samples.weight.push_back(row.weight);
     samples.skipped.push_back(row.skipped);
     ending[place[row.node]]++;
     before = &row;
   }
   // A column of ones is left out: readers take 1 for it.
-  if (std::ranges::all_of(samples.count, [](uint32_t count) { return count == 1; }))
+  if (std::ranges::all_of(samples.count, [](uint64_t count) { return count == 1; }))
     samples.count.clear();
   return ending;
 }

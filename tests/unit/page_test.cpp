@@ -250,6 +250,18 @@ TEST_CASE("page: samples of which nothing is known are read back") {
   CHECK(samples_of(read_back(profile)) == samples_of(profile));
 }
 
+TEST_CASE("page: counts of more than 32 bits are read back, and their sums") {
+  Profile profile = make_demo_profile();
+  profile.samples[0].count = 5'000'000'007;
+  SampleCount again = profile.samples[1];
+  profile.samples[1].count = again.count = 3'000'000'000;
+  again.cpu = 1;  // which a page does not tell apart
+  profile.samples.push_back(again);
+  Profile read = read_back(profile);
+  CHECK(read.samples.size() == 3);
+  CHECK(samples_of(read) == samples_of(profile));
+}
+
 TEST_CASE("page: each column of the owners is of one of their fields") {
   const page::Owners table;
   for_each_column(table, [](std::string_view name, const page::Column&) {
