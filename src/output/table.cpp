@@ -42,6 +42,19 @@ std::vector<size_t> natural_widths(const Table& table) {
   return widths;
 }
 
+// The width that columns of one kind are cut to, so that together they take `room`: narrow ones
+// stay whole, and what they leave is for the others in equal parts.
+size_t widest_of(std::vector<size_t> widths, size_t room) {
+  std::ranges::sort(widths);
+  for (size_t i = 0; i < widths.size(); i++) {
+    size_t part = room / (widths.size() - i);
+    if (widths[i] > part)
+      return part;
+    room -= widths[i];
+  }
+  return SIZE_MAX;
+}
+
 // Paths shrink to what two fifths of the room for text hold, names to the rest.
 void fit(const Table& table, size_t screen_width, std::vector<size_t>& widths) {
   size_t used = 0;
@@ -60,11 +73,21 @@ void fit(const Table& table, size_t screen_width, std::vector<size_t>& widths) {
   size_t for_paths =
       std::min(paths, std::max({kLeastPath, room * 2 / 5, room > names ? room - names : 0}));
   size_t for_names = std::max(kLeastName, room > for_paths ? room - for_paths : 0);
+  std::vector<size_t> names_each;
+  std::vector<size_t> paths_each;
   for (size_t i = 0; i < widths.size(); i++) {
     if (is_name(table.columns[i].kind))
-      widths[i] = std::min(widths[i], for_names);
+      names_each.push_back(widths[i]);
     if (table.columns[i].kind == Table::Kind::kPath)
-      widths[i] = std::min(widths[i], for_paths);
+      paths_each.push_back(widths[i]);
+  }
+  size_t name = std::max(kLeastName, widest_of(std::move(names_each), for_names));
+  size_t path = std::max(kLeastPath, widest_of(std::move(paths_each), for_paths));
+  for (size_t i = 0; i < widths.size(); i++) {
+    if (is_name(table.columns[i].kind))
+      widths[i] = std::min(widths[i], name);
+    if (table.columns[i].kind == Table::Kind::kPath)
+      widths[i] = std::min(widths[i], path);
   }
 }
 

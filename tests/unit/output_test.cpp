@@ -12,6 +12,7 @@
 #include "output/json.h"
 #include "output/output_file.h"
 #include "output/report_json.h"
+#include "output/table.h"
 #include "output/text.h"
 #include "output/write.h"
 #include "temporary_directory.h"
@@ -63,6 +64,25 @@ few        8 samples: shares are rough; record longer, or at a higher rate
 TEST_CASE("text: a narrow screen keeps the CPUs of the first line, not the clock's name") {
   std::string text = text_with({.screen = {.width = 60}});
   CHECK(text.starts_with("8 samples: 80.0 ms of CPU time in 2.50 s, 0.03 CPUs\n"));
+}
+
+TEST_CASE("table: several columns of names or paths share the room of a screen") {
+  using enum Table::Kind;
+  std::string name(80, 'n');
+  std::string path(80, 'p');
+  Table table = {.columns = {{"self %", kNumber},
+                             {"function", kFunction},
+                             {"waits in", kName},
+                             {"short", kName},
+                             {"line", kPath},
+                             {"file", kPath}},
+                 .rows = {{{"1.00"}, {name}, {name}, {"main"}, {path}, {path}}}};
+  for (size_t width : {80, 110, 200}) {
+    std::string text = text_of(table, {.width = width});
+    CHECK(text.find("main") != std::string::npos);
+    for (std::string_view line : split(text, '\n'))
+      CHECK(display_width(line) <= width);
+  }
 }
 
 TEST_CASE("text: load is shown where a line has room for bars") {
