@@ -21,8 +21,8 @@ namespace {
 constexpr size_t kMaxCommSize = 15;
 
 bool is_same_comm(std::string_view wanted, std::string_view comm) {
-  // A longer name that is asked for was recorded in part.
-  return wanted.substr(0, kMaxCommSize) == comm;
+  // A longer name that is asked for was recorded in part; profiles of other tools have it whole.
+  return wanted == comm || wanted.substr(0, kMaxCommSize) == comm;
 }
 
 std::string_view key_of(std::string_view label) {

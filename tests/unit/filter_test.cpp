@@ -65,6 +65,13 @@ TEST_CASE("filter: a name longer than the kernel keeps matches what it keeps") {
   CHECK_FALSE(filter.keeps(sample_of(1, 1), {"prometheus", "", ""}, 0));
 }
 
+TEST_CASE("filter: a long name matches the whole one that another tool kept") {
+  Filter filter = {{}, {}, {"a-very-long-thread-name"}, {}};
+  CHECK(filter.keeps(sample_of(1, 2), {"a-very-long-thread-name", "", ""}, 0));
+  CHECK(filter.keeps(sample_of(1, 2), {"", "a-very-long-thread-name", ""}, 0));
+  CHECK_FALSE(filter.keeps(sample_of(1, 2), {"a-very-long-thread-number", "", ""}, 0));
+}
+
 TEST_CASE("filter: the time is that since the start, its end left out") {
   Filter filter = {{}, {}, {}, {10, 20}};
   CHECK_FALSE(filter.keeps(sample_of(1, 1, 109), {"", "", ""}, 100));
