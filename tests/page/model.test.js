@@ -588,6 +588,15 @@ test("a search is an expression of RE2, as those of the command line", () => {
     assert.ok(v.parsePattern(text).error, text);
 });
 
+test("a function of two modules is two, whatever sources told its name", () => {
+  const of = (module, source) => ({stack: [{name: "work", module, source}]});
+  const profile = profileOf({modules: [{path: "/bin/a"}, {path: "/bin/b"}],
+    samples: v.kSources.flatMap((_, source) => [of(1, source), of(2, source)])});
+  const {keys} = look(profile);
+  for (let frame = 0; frame < profile.frames.size; frame++)
+    assert.equal(profile.frames.module[keys.frame[keys.of[frame]]], profile.frames.module[frame]);
+});
+
 test("functions of one name are told apart by module and by where they are declared", () => {
   const at = (name, module, more) => ({name, module, ...more});
   const work = (declared, file = declared) => at("work", 2, {declared, file, startLine: 3});

@@ -326,8 +326,8 @@ function makeKeys(profile, dimension) {
       of[frame] = -1;
       continue;
     }
-    const place = (frames.function[frame] * (modules.length + 1) + frames.module[frame]) * 16 +
-        frames.source[frame];
+    const place = (frames.function[frame] * (modules.length + 1) + frames.module[frame]) * kSources.length +
+      frames.source[frame];
     const isQuick = !isByLine && frames.function[frame] !== 0;
     if (isQuick && quick.has(place)) {
       of[frame] = quick.get(place);
