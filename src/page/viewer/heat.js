@@ -201,7 +201,7 @@ class HeatView {
       this.dragged = this.between(from, step);
       this.draw();
     });
-    canvas.addEventListener("pointerup", () => {
+    canvas.addEventListener("pointerup", (event) => {
       const dragged = this.dragged;
       const isClick = from !== null && !dragged;
       from = null;
