@@ -118,6 +118,14 @@ test("a process has its own name, not that of a thread that works", () => {
   assert.deepEqual(values("comm").sort(), ["main", "reader", "worker-7"]);
 });
 
+test("a process has one name in all recordings of its host", () => {
+  const of = (recording, process, count) => sample("main", {owner: {recording, process}, count});
+  const profile = profileOf({recordings: [{name: "a", host: "web"}, {name: "b", host: "web"}, {name: "c", host: "db"}],
+    samples: [of(0, "sh", 2), of(1, "server", 3), of(2, "sh", 1)]});
+  const {values} = v.ownerDimensions(profile).find((each) => each.id === "process");
+  assert.deepEqual([...values].sort(), ["server (1) @web", "sh (1) @db"]);
+});
+
 test("filters by owner, time and stack", () => {
   const labels = [[["handler", "a"]], [["handler", "b"]]];
   const profile = profileOf({labels, samples: [

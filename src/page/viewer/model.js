@@ -363,10 +363,12 @@ function containerOf(cgroup) {
   return found.length ? found[found.length - 1][1].slice(0, 12) : "";
 }
 
-// The name that the process of an owner had in most of its samples.
+// The name that the process of an owner had in most of its samples. A process of a host is one in all its recordings,
+// as in find_processes(); the sides of a comparison are told apart.
 function processNames(profile) {
-  const {owners, samples, texts} = profile;
-  const processOf = (owner) => `${owners.recording[owner]} ${owners.pid[owner]}`;
+  const {owners, samples, texts, recordings} = profile;
+  const processOf = (owner) => [owners.side?.[owner], recordings[owners.recording[owner]]?.host, owners.pid[owner]]
+    .join("\n");
   const amounts = new Float64Array(owners.size);
   for (let i = 0; i < samples.count; i++)
     amounts[samples.owner[i]] += samples.amount[i];
