@@ -592,6 +592,11 @@ test("a search is an expression of RE2, as those of the command line", () => {
   assert.equal(matched("struct{}|]", ["struct{}", "a]", "b"]), "struct{} a]");
   assert.equal(matched("\\x{41}b[^]c]", ["Abd", "Abc", "Ab]"]), "Abd");
   assert.equal(matched("^[a-c-]+\\-$", ["a--", "d-"]), "a--");
+  const letters = [..."\tAz09 _-~\x01\x7fé€"];
+  for (const name of ["alnum", "alpha", "ascii", "blank", "cntrl", "digit", "graph", "lower", "print", "punct", "space",
+    "upper", "word", "xdigit"])
+    assert.deepEqual(letters.filter((letter) => matched(`(?-i)^[[:^${name}:]]$`, [letter])),
+      letters.filter((letter) => !matched(`(?-i)^[[:${name}:]]$`, [letter])), name);
   for (const text of ["(", "a)", "[a", "\\1", "a(?=b)", "a(?<!b)", "a{2000}", "\\Z", "a**", "\\", "[[:x:]]"])
     assert.ok(v.parsePattern(text).error, text);
 });

@@ -92,10 +92,12 @@ const kPosixClasses = {alnum: "0-9A-Za-z", alpha: "A-Za-z", ascii: "\\x00-\\x7f"
   cntrl: "\\x00-\\x1f\\x7f", digit: "0-9", graph: "!-~", lower: "a-z", print: " -~",
   punct: "!-\\/:-@\\[-`{-~", space: "\\t\\n\\v\\f\\r ", upper: "A-Z", word: "0-9A-Za-z_",
   xdigit: "0-9A-Fa-f"};
-// Complements that are known, [:^name:]: any other one is an error here, though RE2 takes it.
-const kPosixComplements = {alnum: "\\x00-\\/:-@\\[-`{-\\u{10ffff}", digit: "\\x00-\\/:-\\u{10ffff}",
-  space: "\\x00-\\x08\\x0e-\\x1f!-\\u{10ffff}", word: "\\W", alpha: "\\x00-@\\[-`{-\\u{10ffff}",
-  lower: "\\x00-`{-\\u{10ffff}", upper: "\\x00-@\\[-\\u{10ffff}"};
+// The complement, [:^name:], of a class, whose characters are all ASCII.
+function posixComplement(ranges) {
+  const has = new RegExp(`[${ranges}]`, "u");
+  const codes = [...Array(128).keys()].filter((code) => !has.test(String.fromCharCode(code)));
+  return codes.map((code) => `\\x${code.toString(16).padStart(2, "0")}`).join("") + "\\u{80}-\\u{10ffff}";
+}
 
 // Writes an expression anew for RegExp with Unicode rules; what RegExp cannot say is an error.
 class Re2Translator {
@@ -213,10 +215,10 @@ class Re2Translator {
         throw new Error(`missing closing ]: ${this.text.slice(begin)}`);
       const posix = this.take(/^\[:(\^?)([a-z]+):\]/);
       if (posix) {
-        const set = (posix[1] ? kPosixComplements : kPosixClasses)[posix[2]];
-        if (!set)
+        if (!Object.hasOwn(kPosixClasses, posix[2]))
           throw new Error(`invalid character class range: ${posix[0]}`);
-        inside += set;
+        const ranges = kPosixClasses[posix[2]];
+        inside += posix[1] ? posixComplement(ranges) : ranges;
       } else if (this.rest()[0] === "\\") {
         inside += this.escape(true);
       } else {
