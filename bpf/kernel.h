@@ -82,7 +82,10 @@ struct task_struct___old {
   long state;
 };
 
-struct seq_file;
+struct seq_file {
+  unsigned long size;   // of its buffer
+  unsigned long count;  // bytes in it
+};
 
 struct bpf_iter_meta {
   struct seq_file* seq;

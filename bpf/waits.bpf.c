@@ -367,6 +367,18 @@ static __always_inline void take_task_stack(struct task_struct* task,
   sample->unwalked = registers.ip;
 }
 
+// True if the iterator's buffer has room for both records of a thread. Records without room
+// are thrown away by the kernel, which then calls for the thread again with an empty buffer,
+// when its wait is taken away already: so nothing is begun that may not fit. An empty buffer
+// has to do.
+static __always_inline bool has_room(struct seq_file* records) {
+  const __u64 most =
+      __builtin_offsetof(struct gosym_sample, stack) + 8 * GOSYM_MAX_KERNEL_FRAMES;
+  __u64 count = BPF_CORE_READ(records, count);
+  // A record that fills the buffer to its last byte counts as one too many.
+  return count == 0 || count + 2 * most < BPF_CORE_READ(records, size);
+}
+
 // Reports the threads that are on no CPU when the recording ends: written to whoever reads the
 // iterator, as samples without a user stack. That is left to the reader, who can read the
 // memory of others; `unwalked` is the instruction pointer. A thread that has come to a CPU by
@@ -380,6 +392,8 @@ int take_open_wait(struct bpf_iter__task* ctx) {
   struct gosym_wait* wait = bpf_map_lookup_elem(&waits, &tid);
   if (!wait || !wait->left || BPF_CORE_READ(task, on_cpu))
     return 0;
+  if (!has_room(ctx->meta->seq))
+    return 1;  // the same thread again, once the buffer has been read
   struct gosym_wait ended = *wait;
   wait->left = 0;
   __u64 now = bpf_ktime_get_ns();

@@ -456,6 +456,21 @@ def one_wait_from_before_to_after_is_a_sample():
     assert len(waits) == 1 and waits[0].weight > 5e8, waits
 
 
+def many_waits_from_before_to_after_are_all_there():
+    """More than the kernel gives at once, in 32 KiB."""
+    threads = 400
+    sleepers = subprocess.Popen([build_sleepers(), str(threads), "1", "100000000"], stdout=subprocess.PIPE)
+    try:
+        assert sleepers.stdout.readline() == b"ready\n"
+        file = new_place("cpu.raw")
+        gosym("record", "--off-cpu", "-p", sleepers.pid, "-d", "1s", "-o", file)
+    finally:
+        sleepers.kill()
+        sleepers.communicate()
+    long = [wait.tid for wait in waits_of(file, event=1) if wait.weight > 5e8]
+    assert len(long) == len(set(long)) == threads, (len(long), len(set(long)))
+
+
 def together(*cases):
     """The same cases, which the first of them begins all at once: they wait most of their time. What all
     of them took is told of the first."""
@@ -480,6 +495,8 @@ run([("time on and off the CPU is elapsed time, of each thread", time_on_and_off
      *together(
          ("one wait from before the recording until after it is a sample",
           one_wait_from_before_to_after_is_a_sample),
+         ("waits of many threads from before the recording until after it are all there",
+          many_waits_from_before_to_after_are_all_there),
          ("the first screen tells of a lock convoy", the_first_screen_tells_of_a_lock_convoy),
          ("the first screen tells of a Go program's lock", the_first_screen_tells_of_a_go_programs_lock),
          ("idle threads of Go's runtime are told apart", idle_threads_of_gos_runtime_are_told_apart),
