@@ -8,6 +8,7 @@
 """
 import contextlib
 import functools
+import json
 import os
 import pathlib
 import re
@@ -19,6 +20,8 @@ import time
 
 from common import (FIXTURES, GO_ENVIRONMENT, GOSYM, WORK, Skip, a_cgroup, build_spin, call, compiled, cpu_ticks,
                     cpu_used, folded, go, is_kernel, is_unnamed, record, recording, run, running, wait_for)
+
+DUMP = pathlib.Path(GOSYM).parent.parent / "tests" / "fixtures" / "dump_recording"
 
 CHURN = ["comm", "comm", "mmap", "mprotect"]
 ALL = ["comm", "comm", "mmap", "mprotect", "fork", "threads", "exec"]
@@ -324,6 +327,28 @@ def few_descriptors():
     assert named_share(WORK / "few.raw", "spin") > 0.9
 
 
+def ends_without_descriptors():
+    """Threads that are too many for an event each are followed by events of everybody: the ends of what
+    they start are told."""
+    program = (f"import subprocess, threading, time\n"
+               f"for _ in range({40 * os.cpu_count()}):\n"
+               f"  threading.Thread(target=time.sleep, args=(60,), daemon=True).start()\n"
+               f"print('ready', flush=True)\n"
+               f"while True:\n"
+               f"  subprocess.run([{sys.executable!r}, '-c', 'sum(range(3000000))'])\n")
+    parent = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
+    try:
+        assert parent.stdout.readline() == b"ready\n"
+        enough = 64 + 8 * os.cpu_count()  # for all but these threads
+        call("prlimit", f"--nofile={enough}", GOSYM, "record", "-d", "3s", "-o", WORK / "ends.raw", "-p",
+             parent.pid)
+    finally:
+        parent.kill()
+        parent.communicate()
+    records = [json.loads(line) for line in call(DUMP, WORK / "ends.raw").out.splitlines()]
+    assert [record for record in records if record["kind"] == "exit"], records
+
+
 def execute_only():
     """Whoever may not read a program has no samples of it without BPF, and is told so."""
     folder = pathlib.Path(tempfile.mkdtemp(dir=WORK))
@@ -436,6 +461,7 @@ if __name__ == "__main__":
          ("memory that hangs, of goroutines that are sampled", held_looks),
          ("a Go program whose file hangs", hanging_go_code),
          ("few file descriptors", few_descriptors),
+         ("ends of processes with few file descriptors", ends_without_descriptors),
          ("the recorder takes no priority", no_priority),
          ("a program that may not be read", execute_only),
          ("a cgroup with little memory", little_memory),

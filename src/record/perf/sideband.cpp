@@ -171,8 +171,9 @@ Result<> Sideband::open_rings(uint32_t cpu, bool is_for_all) {
 // Threads that begin meanwhile either inherit the events of the one that made them, or are
 // there the next time.
 bool Sideband::follow(uint32_t pid) {
+  // These events end with no thread: what they tell of an end is one.
   if (is_for_all_ || is_for_cgroups_)
-    return true;
+    return false;
   bool is_there = false;
   bool has_new = true;
   while (std::exchange(has_new, false)) {

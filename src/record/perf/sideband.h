@@ -43,8 +43,9 @@ public:
 
   bool is_for_all() const { return is_for_all_; }
 
-  // A process that is not followed, or no longer: the kernel ends this for a thread that
-  // executes a program of more rights than its user's. False if it is gone.
+  // Follows the threads of a process that are not followed, or no longer: the kernel ends the
+  // events of a thread that executes a program of more rights than its user's. False if there
+  // are none: the process is gone, or the events are not of single threads.
   bool follow(uint32_t pid);
 
   // Appends what happened, in order of time on each CPU but not across them. Of the names that
