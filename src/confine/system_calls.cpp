@@ -392,11 +392,9 @@ bool add_refusing(const CallRules& filter, CallFilter wanted) {
     if (std::ranges::find(exceptions, call) == exceptions.end())
       is_done &= seccomp_rule_add(filter.get(), SCMP_ACT_ERRNO(EPERM), call, 0) == 0;
   };
-  // The rule refuses the call where the comparison holds: so that is what must not be, as "not
-  // 0" for another process.
-  auto refuse_unless = [&](const scmp_arg_cmp& allowed, int call) {
+  auto refuse_where = [&](const scmp_arg_cmp& compared, int call) {
     is_done &=
-        seccomp_rule_add_array(filter.get(), SCMP_ACT_ERRNO(EPERM), call, 1, &allowed) == 0;
+        seccomp_rule_add_array(filter.get(), SCMP_ACT_ERRNO(EPERM), call, 1, &compared) == 0;
   };
   for (int call : kOfOthers)
     refuse(call);
@@ -405,19 +403,19 @@ bool add_refusing(const CallRules& filter, CallFilter wanted) {
       refuse(call);
   // A recorder may start threads, and no process; those that start neither lose the call.
   if (is_recording)
-    refuse_unless({0, SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0}, SCMP_SYS(clone));
+    refuse_where({0, SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0}, SCMP_SYS(clone));
   else if (!is_starting && !is_fetching)
     refuse(SCMP_SYS(clone));
   // Its flags lie in memory, where no filter sees them: the C library calls the older one then.
   is_done &= seccomp_rule_add(filter.get(), SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0) == 0;
   // Limits and signals of another.
   // 0 is this process: other numbers are others.
-  refuse_unless({0, SCMP_CMP_NE, 0, 0}, SCMP_SYS(prlimit64));
-  refuse_unless({0, SCMP_CMP_NE, static_cast<uint64_t>(getpid()), 0}, SCMP_SYS(tgkill));
+  refuse_where({0, SCMP_CMP_NE, 0, 0}, SCMP_SYS(prlimit64));
+  refuse_where({0, SCMP_CMP_NE, static_cast<uint64_t>(getpid()), 0}, SCMP_SYS(tgkill));
   if (is_recording)
-    refuse_unless({0, SCMP_CMP_NE, 0, 0}, SCMP_SYS(sched_setattr));
+    refuse_where({0, SCMP_CMP_NE, 0, 0}, SCMP_SYS(sched_setattr));
   // Input of the terminal, as if it had been typed.
-  refuse_unless({1, SCMP_CMP_MASKED_EQ, kInt, TIOCSTI}, SCMP_SYS(ioctl));
+  refuse_where({1, SCMP_CMP_MASKED_EQ, kInt, TIOCSTI}, SCMP_SYS(ioctl));
   return is_done;
 }
 
