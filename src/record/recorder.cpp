@@ -409,7 +409,7 @@ Result<> Recorder::write() {
   give_back_memory();
   EventQueue::Records left;
   auto followed = sampler_.follow_cpus(left);
-  queue_.add(std::move(left));
+  enqueue(std::move(left));
   if (!followed)
     return followed;
   for (auto& [pid, process] : processes_)
@@ -540,14 +540,19 @@ uint64_t Recorder::drain_events() {
   uint64_t now = monotonic_ns();
   EventQueue::Records drained;
   sampler_.drain_events(drained);
-  // In order of time, for a child gets the code that its parent had then.
-  std::span fresh = queue_.add(std::move(drained));
-  for (const SidebandRecord& record : fresh)
-    note_code(record);
+  std::span fresh = enqueue(std::move(drained));
   fresh_count_ = fresh.size();
   note_losses();
   last_drain_ = now;
   return now;
+}
+
+std::span<const SidebandRecord> Recorder::enqueue(EventQueue::Records drained) {
+  // In order of time, for a child gets the code that its parent had then.
+  std::span fresh = queue_.add(std::move(drained));
+  for (const SidebandRecord& record : fresh)
+    note_code(record);
+  return fresh;
 }
 
 void Recorder::note_code(const SidebandRecord& record) {

@@ -135,6 +135,9 @@ private:
   // It is drained: what it tells of code is known at once, for samples of that are drained
   // next. Gives the time up to which all events were drained.
   uint64_t drain_events();
+  // Adds events to the queue and notes their code. Gives what the queue kept of them, in order
+  // of time, until the next call.
+  std::span<const SidebandRecord> enqueue(EventQueue::Records drained);
   void note_code(const SidebandRecord& record);
   void inherit_code(const ForkEvent& fork);
   void note_code(const RawMapping& mapping);

@@ -79,6 +79,7 @@ public:
 
   std::vector<SidebandRecord> sideband;
   std::function<void(std::vector<SidebandRecord>&)> drain = [](auto&) {};  // gives more of them
+  std::vector<SidebandRecord> of_gone_cpu;                                 // what its ring has
   std::vector<Sample> samples;
   std::function<void()> drained_samples = [] {};
   uint64_t lost = 0;
@@ -111,7 +112,10 @@ public:
     std::ranges::move(std::exchange(sideband, {}), std::back_inserter(records));
     drain(records);
   }
-  Result<> follow_cpus(std::vector<SidebandRecord>&) override { return Ok{}; }
+  Result<> follow_cpus(std::vector<SidebandRecord>& records) override {
+    std::ranges::move(std::exchange(of_gone_cpu, {}), std::back_inserter(records));
+    return Ok{};
+  }
   std::set<uint32_t> take_refused() override { return std::exchange(refused, {}); }
   uint64_t lost_events() const override { return lost; }
 
@@ -649,6 +653,14 @@ TEST_CASE("recorder: samples of unknown code are counted") {
   recording.look({});
   recording.look({mmap_of(2, 40, 0x3000)});
   CHECK(recording.recorder.summary().unplaced == 2);
+}
+
+TEST_CASE("recorder: code is known that the ring of a CPU told of which has gone") {
+  Recording recording;
+  recording.sampler.of_gone_cpu = {fork_of(1, 2, 11), mmap_of(1, 10, 0x1000)};
+  REQUIRE(recording.recorder.write());
+  recording.look({}, {{20, pid(1), {0x1010}}, {21, pid(2), {0x1010}}});
+  CHECK(recording.recorder.summary().unplaced == 0);
 }
 
 TEST_CASE("recorder: threads that are targets are waited for") {

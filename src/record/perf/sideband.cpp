@@ -238,15 +238,9 @@ void Sideband::drain(std::vector<SidebandRecord>& records) {
     // Records that were read while threads were looked for come first, as they are older.
     std::ranges::move(std::exchange(early_, {}), std::back_inserter(records));
   last_names_.clear();
-  size_t known = records.size();
   for (auto& [number, cpu] : cpus_)
     if (cpu.ring)
       drain_cpu(cpu, records);
-  for (const SidebandRecord& record : std::span(records).subspan(known))
-    // The kernel may give the number of a thread that has ended to another, which is to be
-    // followed then.
-    if (const auto* exit = std::get_if<ExitEvent>(&record))
-      threads_.erase(exit->tid);
 }
 
 void Sideband::drain_cpu(CpuState& cpu, std::vector<SidebandRecord>& records) {
@@ -295,8 +289,13 @@ void Sideband::add(SidebandRecord record, std::vector<SidebandRecord>& records) 
   }
   if (const auto* fork = std::get_if<ForkEvent>(&record); fork && fork->pid != fork->parent_pid)
     limits_.fork(fork->parent_pid, fork->pid);
-  if (const auto* exit = std::get_if<ExitEvent>(&record); exit && exit->tid == exit->pid)
-    limits_.forget(exit->pid);
+  if (const auto* exit = std::get_if<ExitEvent>(&record)) {
+    // The kernel may give the number of a thread that has ended to another, which is to be
+    // followed then.
+    threads_.erase(exit->tid);
+    if (exit->tid == exit->pid)
+      limits_.forget(exit->pid);
+  }
   records.push_back(std::move(record));
 }
 
