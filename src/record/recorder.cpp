@@ -586,7 +586,8 @@ void Recorder::inherit_code(const ForkEvent& fork) {
 void Recorder::note_code(const RawMapping& mapping) {
   ProcessState& process = processes_[mapping.pid];
   add(process.code, {mapping.start, mapping.start + mapping.length});
-  process.code_since = mapping.time;
+  // The rings of the CPUs are read one after the other: it may be older than others.
+  process.code_since = std::max(process.code_since, mapping.time);
 }
 
 // A loss is noted at the look at the rings that finds it, so it came after the look before.
