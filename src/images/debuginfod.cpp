@@ -113,14 +113,29 @@ uint64_t size_of_cache(const std::string& cache) {
 }
 
 // The size that a file may come to have.
-void limit_file_size(const std::string& cache, const Debuginfod::Limits& limits) {
-  // The file may fill what the cache has left, and half of the disk's free space at the most.
-  // Where nothing is left, no file comes, and each counts as missing (answer_of()).
-  uint64_t most = std::min(
-      limits.file_size, limits.cache_size - std::min(limits.cache_size, size_of_cache(cache)));
+struct RoomForFile {
+  uint64_t bytes = 0;
+  std::string problem = {};  // why it is less than files may have; empty: it is not
+};
+
+// The file may fill what the cache has left, and half of the disk's free space at the most.
+RoomForFile find_room(const std::string& cache, const Debuginfod::Limits& limits) {
+  RoomForFile room = {.bytes = limits.file_size};
+  uint64_t left = limits.cache_size - std::min(limits.cache_size, size_of_cache(cache));
+  if (left < room.bytes)
+    room = {.bytes = left,
+            .problem = fmt::format("all in '{}' may take {}", printable(cache),
+                                   human_size(limits.cache_size))};
   std::error_code failed;
-  if (auto space = std::filesystem::space(cache, failed); !failed)
-    most = std::min<uint64_t>(most, space.available / 2);
+  auto space = std::filesystem::space(cache, failed);
+  if (!failed && space.available / 2 < room.bytes)
+    room = {.bytes = space.available / 2,
+            .problem = fmt::format("the disk of '{}' has {} left", printable(cache),
+                                   human_size(space.available))};
+  return room;
+}
+
+void limit_file_size(uint64_t most) {
   // The client ends with an error of its own when a file reaches the limit, as SIGXFSZ is
   // ignored.
   rlimit limit{most, RLIM_INFINITY};
@@ -169,6 +184,7 @@ struct Transfer {
   int socket = -1;  // to the one who asks
   CachedFile file = {};
   std::set<std::filesystem::path> others = {};  // partial files that were there before it began
+  RoomForFile room = {};
   bool is_running = false;
 
   std::set<std::filesystem::path> partial() const {
@@ -243,12 +259,17 @@ std::string reason_in(std::string_view said) {
   return said.empty() ? "debuginfod-find crashed" : printable(said);
 }
 
-// The tool says of a file that reaches the limit only that no server has it.
+// The tool says of a file that reaches the limit only that it could not be written.
 Message answer_of(const Transfer& transfer, int status, const std::string& said) {
-  if (status != 0 && reason_in(said) == strerrordesc_np(ENOENT))
+  std::string reason = reason_in(said);
+  if (status != 0 && reason == strerrordesc_np(ENOENT))
     return {.kind = Message::Kind::kMissing};
+  bool may_be_limit = reason == strerrordesc_np(EIO) || reason == strerrordesc_np(EFBIG);
+  if (status != 0 && may_be_limit && !transfer.room.problem.empty())
+    reason += fmt::format("; a file may have no more than {}, as {}",
+                          human_size(transfer.room.bytes), transfer.room.problem);
   if (status != 0)
-    return with_text(Message::Kind::kFailed, reason_in(said));
+    return with_text(Message::Kind::kFailed, reason);
   std::string path = transfer.file.path();
   if (is_elf(path))
     return with_text(Message::Kind::kFound, path);
@@ -280,6 +301,19 @@ std::optional<Message> run_tool(Transfer& transfer) {
   return answer_of(transfer, status, *said);
 }
 
+// None if nobody listens any more.
+std::optional<Message> find_answer(Transfer& transfer) {
+  if (!has_debuginfod())
+    return with_text(Message::Kind::kFailed, kNoDebuginfod);
+  // The tool would note for ten minutes that no server has a file that it cannot write. One
+  // that it has already takes no room.
+  if (transfer.room.bytes == 0 && !is_elf(transfer.file.path()))
+    return with_text(Message::Kind::kFailed,
+                     fmt::format("no room for a file: {}", transfer.room.problem));
+  limit_file_size(transfer.room.bytes);
+  return run_tool(transfer);
+}
+
 // Answers until nobody asks any more.
 void answer(Transfer& transfer, const std::string& cache, const Debuginfod::Limits& limits) {
   // A question is one message: its size tells how long the id is.
@@ -295,9 +329,8 @@ void answer(Transfer& transfer, const std::string& cache, const Debuginfod::Limi
     }
     // Files that another client is still fetching must not be taken for ours, nor removed.
     transfer.others = partial_files(transfer.file);
-    limit_file_size(cache, limits);
-    auto message = has_debuginfod() ? run_tool(transfer)
-                                    : with_text(Message::Kind::kFailed, kNoDebuginfod);
+    transfer.room = find_room(cache, limits);
+    auto message = find_answer(transfer);
     if (!message || !send(transfer.socket, *message))
       return;
   }

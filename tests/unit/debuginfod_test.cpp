@@ -55,6 +55,21 @@ TEST_CASE("debuginfod: who fails once is not asked again" * doctest::skip(!has_d
   unsetenv("DEBUGINFOD_CACHE_PATH");
 }
 
+TEST_CASE("debuginfod: where there is no room left, that is told" *
+          doctest::skip(!has_debuginfod())) {
+  TemporaryDirectory cache;
+  setenv("DEBUGINFOD_CACHE_PATH", (cache / "").c_str(), 1);
+  Debuginfod client("http://127.0.0.1:1", nullptr, {.cache_size = 0});
+  auto fetched = client.fetch("\x12\x34", "program");
+  REQUIRE_FALSE(fetched);
+  CHECK(
+      fetched.error().message() ==
+      fmt::format("debuginfod, not asked again: 'http://127.0.0.1:1': no room for a file: all "
+                  "in '{}' may take 0 B",
+                  cache / ""));
+  unsetenv("DEBUGINFOD_CACHE_PATH");
+}
+
 TEST_CASE("debuginfod: without an id there is nothing to ask for") {
   Debuginfod client("http://127.0.0.1:1", nullptr);
   auto fetched = client.fetch("", "program");

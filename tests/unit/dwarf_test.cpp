@@ -1,12 +1,17 @@
 #include <doctest/doctest.h>
 #include <fmt/ranges.h>
+#include <lzma.h>
 #include <zlib.h>
 #include <zstd.h>
+
+#include <fstream>
 
 #include "dwarf/debug_info.h"
 #include "dwarf/package.h"
 #include "dwarf/plain_file.h"
 #include "image_builder.h"
+#include "symbolize/image_symbols.h"
+#include "temporary_directory.h"
 
 namespace gosym::dwarf_test {
 using dwarf::DebugInfo;
@@ -227,6 +232,51 @@ TEST_CASE("debug information: of assembly the lines are known") {
   CHECK(info->find_position(ImageAddress{kText + 0x4f}).line == 80);
   CHECK(info->find_position(ImageAddress{kText + 0x4f}).file == "/build/a.c");
   CHECK(info->find_position(ImageAddress{kText + 0x50}).line == 0);
+}
+
+namespace {
+
+// MiniDebugInfo with a function of 8 bytes at the begin of the code.
+std::string packed_symbols() {
+  ImageSpec spec;
+  spec.parts.push_back({.name = ".text",
+                        .contents = std::string(0x60, '\x90'),
+                        .address = kText,
+                        .segment_flags = PF_R | PF_X});
+  spec.parts.push_back(
+      {.name = ".symtab",
+       .type = SHT_SYMTAB,
+       .contents = build_symbols(spec, {{.name = 1, .address = kText, .size = 8}}),
+       .link = 3});
+  spec.parts.push_back(
+      {.name = ".strtab", .type = SHT_STRTAB, .contents = std::string("\0local\0", 7)});
+  std::string image = build_image(spec);
+  std::string out(lzma_stream_buffer_bound(image.size()), '\0');
+  size_t size = 0;
+  REQUIRE(lzma_easy_buffer_encode(1, LZMA_CHECK_CRC32, nullptr,
+                                  reinterpret_cast<const uint8_t*>(image.data()), image.size(),
+                                  reinterpret_cast<uint8_t*>(out.data()), &size,
+                                  out.size()) == LZMA_OK);
+  out.resize(size);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("debug information: a name of MiniDebugInfo has its line, as those of symbols have") {
+  ImageSpec spec = image_spec({});
+  // The unit has code before its function, as if of assembly.
+  spec.parts[4].contents = ByteWriter().u64(kText).u64(kText + 0x50).u64(0).u64(0).out;
+  spec.parts.push_back({.name = ".gnu_debugdata", .contents = packed_symbols()});
+  TemporaryDirectory folder;
+  std::ofstream(folder / "program", std::ios::binary) << build_image(spec);
+  auto symbols = ImageSymbols::open(folder / "program");
+  REQUIRE(symbols);
+  std::vector<Call> calls;
+  CHECK((*symbols)->find(ImageAddress{kText + 4}, calls) == FrameSource::kMiniDebugInfo);
+  REQUIRE(calls.size() == 1);
+  CHECK(calls[0].function == "local");
+  CHECK(calls[0].line == 5);
 }
 
 TEST_CASE("debug information: packed sections are as good") {

@@ -139,7 +139,7 @@ TEST_CASE("elf: counts that do not fit the header are taken from section 0") {
   REQUIRE(tables.size() == 3);
   CHECK(tables[1].offset == section_table);
   CHECK(tables[1].size == 5 * sizeof(Elf64_Shdr));
-  // Where the first section is not read yet, and where what it has makes no sense.
+  // The first section is not read yet, or what it has makes no sense.
   CHECK(elf::header_tables(as_bytes(extended).first(section_table))[1].size ==
         sizeof(Elf64_Shdr));
   extended = with_byte(extended, section_table + 39, 5);
