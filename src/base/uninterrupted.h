@@ -29,7 +29,7 @@ inline bool write_all(int fd, std::string_view data) {
 }
 
 // As read(2): the number of bytes, 0 at the end, or -1.
-inline ssize_t read_some(int fd, std::span<char> out) {
+inline ssize_t read_part(int fd, std::span<char> out) {
   ssize_t count = 0;
   do
     count = ::read(fd, out.data(), out.size());

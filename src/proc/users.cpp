@@ -63,7 +63,7 @@ std::string first_output_of(const char* program, char* const* arguments) {
   size_t size = 0;
   ssize_t got = 1;
   while (got > 0 && size < sizeof(line)) {
-    got = read_some(from.get(), std::span(line).subspan(size));
+    got = read_part(from.get(), std::span(line).subspan(size));
     size += got > 0 ? static_cast<size_t>(got) : 0;
   }
   from.reset(-1);

@@ -81,7 +81,7 @@ std::string read_printed(int from) {
   std::string printed;
   char part[16384];
   while (true) {
-    ssize_t size = read_some(from, part);
+    ssize_t size = read_part(from, part);
     if (size <= 0)
       return printed;
     printed.append(part, static_cast<size_t>(size));

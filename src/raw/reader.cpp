@@ -509,7 +509,7 @@ Result<UniqueFd> copy_stream(int stream, const Input::StreamLimit& limit_of) {
   std::optional<uint64_t> limit;
   std::string buffer(size_t{256} << 10, '\0');
   for (uint64_t copied = 0; !limit || copied < *limit;) {
-    ssize_t count = read_some(stream, buffer);
+    ssize_t count = read_part(stream, buffer);
     if (count < 0)
       return last_error();
     if (count == 0)

@@ -147,7 +147,7 @@ private:
   LocationId location_without_own(std::span<const LocationId> stack) {
     std::vector<KeyId> keys;
     categories_->append(stack, keys);
-    std::string_view work = keys.empty() ? "not known" : (*categories_)[keys.front()].text;
+    std::string work = keys.empty() ? "not known" : (*categories_)[keys.front()].text;
     std::string name = fmt::format("[not in own code: {}]", work);
     auto next = static_cast<LocationId>(profile_.locations.size());
     auto [known, is_new] = without_own_.try_emplace(profile_.strings.intern(name), next);
