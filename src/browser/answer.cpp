@@ -297,10 +297,11 @@ std::vector<std::string> words_of(const Query& query, uint64_t time_step) {
 
 std::vector<std::shared_ptr<const Profile>> by_event(Profile profile) {
   std::vector<std::shared_ptr<const Profile>> events;
-  if (profile.info.events.size() == 1)
+  uint32_t count = shown_count(profile.info.events);
+  if (count == 1)
     return {std::make_shared<Profile>(std::move(profile))};
-  for (uint32_t event = 0; event < profile.info.events.size(); event++)
-    events.push_back(std::make_shared<Profile>(of_event(profile, event)));
+  for (uint32_t shown = 0; shown < count; shown++)
+    events.push_back(std::make_shared<Profile>(of_event(profile, shown)));
   return events;
 }
 

@@ -324,12 +324,25 @@ Result<> check_read(const ReadProfile& one, size_t count, const ReportOptions& o
 
 // Leaves the samples of one event; none if it is not among those of the profile.
 void keep_event(const RecordedEvent& event, Profile& profile) {
-  auto found = std::ranges::find(profile.info.events, event);
-  if (found == profile.info.events.end()) {
+  std::vector<RecordedEvent> shown = shown_events(profile.info.events);
+  auto found = std::ranges::find(shown, event);
+  if (found == shown.end()) {
     profile.samples.clear();
     return;
   }
-  profile = of_event(profile, static_cast<uint32_t>(found - profile.info.events.begin()));
+  profile = of_event(profile, static_cast<uint32_t>(found - shown.begin()));
+}
+
+// Values that all files have stay together. Where files have others, each is an event of its own,
+// so that those which several have are added up.
+void take_values_apart(std::vector<ReadProfile>& profiles) {
+  const std::vector<RecordedEvent> first = profiles.front().profile.info.events;
+  if (std::ranges::all_of(
+          profiles, [&](const ReadProfile& one) { return one.profile.info.events == first; }))
+    return;
+  for (ReadProfile& one : profiles)
+    if (has_values(one.profile.info.events))
+      one.profile = with_values_apart(one.profile);
 }
 
 // The steps of time that are wanted of a page.
@@ -386,6 +399,7 @@ Result<NamedProfile> join_read(std::vector<ReadProfile>& profiles, const Wanted&
                                const ReportOptions& options, const DebugFileOptions& files) {
   AccumulatedProfile sum(AccumulatedProfile::kNoLimits);
   NamedProfile result;
+  take_values_apart(profiles);
   for (ReadProfile& one : profiles) {
     Profile& profile = one.profile;
     if (auto checked = check_read(one, profiles.size(), options); !checked)
@@ -874,7 +888,7 @@ bool is_recording(std::string_view begin) {
 std::vector<RecordedEvent> events_of(const Inputs& inputs) {
   std::vector<RecordedEvent> events;
   auto add = [&](const RecordingInfo& info) {
-    for (const RecordedEvent& event : info.events)
+    for (const RecordedEvent& event : shown_events(info.events))
       if (std::ranges::find(events, event) == events.end())
         events.push_back(event);
   };

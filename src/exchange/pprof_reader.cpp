@@ -130,6 +130,7 @@ public:
         return Error("what it says takes too much memory");
       builder_.take(std::exchange(new_texts_, 0) * kTextSize);
     }
+    settle_values();
     Profile profile = std::move(builder_).finish();
     count_ticks(profile);
     return profile;
@@ -143,10 +144,10 @@ private:
 
   // The use that is made of one of a sample's values.
   struct Value {
-    std::optional<uint32_t> event;  // none: it is the count of samples
-    uint64_t unit = 1;              // in what the event's amounts are in
-    uint64_t total = 0;             // so far
-    bool counts = false;            // an amount is a number of samples
+    std::optional<uint32_t> number;  // of the event's; none: it is the count of samples
+    uint64_t unit = 1;               // in what the event's amounts are in
+    uint64_t total = 0;              // so far
+    bool counts = false;             // an amount is a number of samples
   };
 
   // Calls `read` with each message of a field, until one is wrong.
@@ -245,7 +246,7 @@ private:
   // samples are some number of them.
   void count_ticks(Profile& profile) const {
     std::vector<RecordedEvent>& events = profile.info.events;
-    if (events.size() != 1 || !profile.info.has_counts || !has_ticks(clock_))
+    if (!profile.info.has_counts || !has_ticks(clock_))
       return;
     // The event is replaced first, for period() depends on it.
     RecordedEvent given = std::exchange(events[0], clock_);
@@ -300,37 +301,43 @@ private:
 
   Result<> read_events(const std::vector<std::pair<uint64_t, uint64_t>>& types, uint64_t period,
                        uint64_t default_type) {
-    RecordingInfo& info = builder_.profile().info;
-    info.events.clear();
-    size_t first = 0;  // the event that is the default
+    std::vector<RecordedEvent> shown;
+    size_t first = 0;  // the value that is the default
     for (auto [type_index, unit_index] : types) {
       auto type = text(type_index);
       auto unit = text(unit_index);
       if (!type || !unit)
         return std::move(type ? unit : type).error().context("sample type");
       Value& value = values_.emplace_back();
-      // The count of samples beside one other type is no event of its own.
+      // The count of samples beside one other type is no value of its own.
       if (types.size() == 2 && values_.size() == 1 && *type == "samples" && *unit == "count")
         continue;
       uint64_t nanoseconds = nanoseconds_in(*unit);
       value.unit = std::max<uint64_t>(1, nanoseconds);
-      value.event = static_cast<uint32_t>(info.events.size());
+      value.number = static_cast<uint32_t>(shown.size());
       value.counts = *type == "samples" && types.size() == 1;
       if (default_type == 0 || default_type == type_index)
-        first = info.events.size();
-      info.events.push_back({.name = std::string(*type),
-                             .period = 1,
-                             .unit = nanoseconds > 0 ? "nanoseconds"
-                                     : unit->empty() ? "count"
-                                                     : std::string(*unit)});
+        first = shown.size();
+      shown.push_back({.name = std::string(*type),
+                       .period = 1,
+                       .unit = nanoseconds > 0 ? "nanoseconds"
+                               : unit->empty() ? "count"
+                                               : std::string(*unit)});
     }
-    info.has_counts = info.events.size() < types.size();
-    // The default type is shown first, and samples follow it.
-    std::swap(info.events[0], info.events[first]);
+    RecordingInfo& info = builder_.profile().info;
+    info.has_counts = shown.size() < types.size();
+    // The default type is shown first: the value that the event has itself.
+    std::swap(shown[0], shown[first]);
+    RecordedEvent event = shown[0];
+    event.period = period > INT64_MAX ? 1 : std::max<uint64_t>(1, period);
+    event.place = static_cast<uint32_t>(first);
+    for (const RecordedEvent& other : std::span(shown).subspan(1))
+      event.others.push_back({other.name, other.unit, other.measure});
     for (Value& value : values_)
-      if (value.event == 0 || value.event == first)
-        value.event = static_cast<uint32_t>(value.event == 0 ? first : 0);
-    info.events[0].period = period > INT64_MAX ? 1 : std::max<uint64_t>(1, period);
+      if (value.number)
+        value.number = in_file_order(event, *value.number);
+    others_.resize(event.others.size());
+    info.events = {std::move(event)};
     return Ok{};
   }
 
@@ -554,8 +561,8 @@ private:
     return Ok{};
   }
 
-  // A sample of each event that it has something of.
-  Result<> add_values(const std::vector<uint64_t>& values, Owner owner, SampleCount sample) {
+  Result<> add_values(const std::vector<uint64_t>& values, const Owner& owner,
+                      SampleCount sample) {
     if (values.size() != values_.size())
       return errorf("it has {} values, there are {} sample types", values.size(),
                     values_.size());
@@ -568,23 +575,36 @@ private:
       // Sums are checked here once, so that no reader of the profile need do so.
       if (values[i] > (INT64_MAX - value.total) / value.unit)
         return Error("the values have no sum of 63 bits");
-      value.total += values[i] * value.unit;
-      if (!value.event) {
+      uint64_t amount = values[i] * value.unit;
+      value.total += amount;
+      if (!value.number || value.counts)
         sample.count = values[i];
-        continue;
-      }
-      owner.event = *value.event;
-      sample.owner = builder_.add_owner(owner);
-      sample.weight = values[i] * value.unit;
-      if (value.counts)
-        sample.count = values[i];
-      // A sample of several types has mostly zeros: these are left out, unless they are
-      // counted.
-      bool is_empty = sample.weight == 0 && (values_[0].event || sample.count == 0);
-      if (!is_empty)
-        builder_.add_sample(sample);
+      if (value.number)
+        (*value.number == 0 ? sample.weight : others_[*value.number - 1]) = amount;
     }
+    // A sample of nothing tells nothing, unless such are counted. With several values it stays:
+    // Go's heap profiles have those, and are to be written as they were.
+    bool is_empty = sample.weight == 0 && (values_[0].number || sample.count == 0);
+    if (is_empty && others_.empty())
+      return Ok{};
+    auto has_any = static_cast<size_t>(sample.weight != 0) + others_.size() -
+                   static_cast<size_t>(std::ranges::count(others_, 0U));
+    has_several_ |= has_any > 1;
+    sample.owner = builder_.add_owner(owner);
+    builder_.add_sample(sample, others_);
     return Ok{};
+  }
+
+  // A file of ours may be of a recording of several events: each sample has an amount of one of
+  // them, and those of waits are told by their event.
+  void settle_values() {
+    Profile& profile = builder_.profile();
+    if (others_.empty())
+      return;
+    if (std::ranges::all_of(values_, [](const Value& value) { return value.total == 0; }))
+      profile.samples.clear();
+    if (is_ours() && !has_several_)
+      profile = with_values_apart(profile);
   }
 
   std::string_view data_;
@@ -592,9 +612,11 @@ private:
   uint64_t max_frames_;
   ProfileBuilder builder_;
   std::vector<std::string_view> texts_;
-  uint64_t new_texts_ = 0;     // that are not counted yet
-  std::vector<Value> values_;  // of the sample types
-  RecordedEvent clock_;        // as a comment of ours tells it
+  uint64_t new_texts_ = 0;        // that are not counted yet
+  std::vector<Value> values_;     // of the sample types
+  std::vector<uint64_t> others_;  // of a sample: amounts of all values but the first shown
+  bool has_several_ = false;      // a sample has several values that are not 0
+  RecordedEvent clock_;           // as a comment of ours tells it
   std::map<std::pair<std::string_view, std::string_view>, uint32_t> images_;  // path, build id
   // By their ids in the file.
   tsl::robin_map<uint64_t, FunctionId, BytesHash> functions_;

@@ -10,10 +10,12 @@ namespace gosym {
 // Reads a profile.proto (github.com/google/pprof, proto/profile.proto), compressed by gzip or
 // not, as Go's runtime, `go tool pprof -proto` and write_pprof() write it.
 //
-//   events     the sample types, in their units (times become nanoseconds). The default type,
-//              or else the last, comes first. Of two, "samples/count" is no event: it tells how
-//              many samples the other's amounts are of. In profiles of gosym of a clock,
-//              samples count ticks, as those of the recording do
+//   event      one, with the sample types as its values, in their units (times become
+//              nanoseconds). The default type, or else the last, comes first. Of two,
+//              "samples/count" is no value: it tells how many samples the other's amounts are
+//              of. In profiles of gosym of a clock, samples count ticks, as those of the
+//              recording do; in those of several events, where no sample has two values, each
+//              type is an event again
 //   functions  named as they are in the file. "[stripped libc.so.6]" and the like stand for
 //              code without a name
 //   locations  those without lines have their address in their mapping, for whoever finds the

@@ -34,7 +34,8 @@ public:
   uint32_t stack_count() const { return stacks_.size(); }
   uint32_t add_label_set(std::span<const ProfileLabel> labels);
   OwnerId add_owner(const Owner& owner);
-  void add_sample(const SampleCount& sample);
+  // With the amounts of the other values of its event, if that has several.
+  void add_sample(SampleCount sample, std::span<const uint64_t> others = {});
 
   // So many bytes are in the reader's own tables, or in the file.
   void take(uint64_t bytes) { memory_ += bytes; }

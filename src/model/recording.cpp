@@ -33,6 +33,32 @@ bool is_interval(const RecordedEvent& event, const RecordedSample& sample) {
          (sample.doublings == 0 || sample.weight > threshold_of(event, sample));
 }
 
+bool has_values(std::span<const RecordedEvent> events) {
+  return std::ranges::any_of(events,
+                             [](const RecordedEvent& event) { return !event.others.empty(); });
+}
+
+std::vector<RecordedEvent> shown_events(std::span<const RecordedEvent> events) {
+  std::vector<RecordedEvent> shown;
+  for (const RecordedEvent& event : events) {
+    RecordedEvent& first = shown.emplace_back(event);
+    first.others.clear();
+    first.place = 0;
+    // The period is that by which samples were taken, told of the first value alone.
+    for (const EventValue& value : event.others)
+      shown.push_back(
+          {.name = value.name, .period = 1, .unit = value.unit, .measure = value.measure});
+  }
+  return shown;
+}
+
+std::vector<uint32_t> first_shown(std::span<const RecordedEvent> events) {
+  std::vector<uint32_t> firsts = {0};
+  for (const RecordedEvent& event : events)
+    firsts.push_back(firsts.back() + value_count(event));
+  return firsts;
+}
+
 std::string time_text(uint64_t nanoseconds) {
   if (nanoseconds % 1'000'000'000 == 0)
     return fmt::format("{} s", nanoseconds / 1'000'000'000);

@@ -53,6 +53,15 @@ constexpr Measure measure_of(std::string_view name, uint64_t period, std::string
   return name == "cycles" && period == 0 ? Measure::kCpuTime : Measure::kEvents;
 }
 
+// One of several values that samples of an event have.
+struct EventValue {
+  std::string name;  // "alloc_objects"
+  std::string unit;  // as an event has it, but never empty
+  Measure measure = measure_of(name, 1, unit);
+
+  bool operator==(const EventValue&) const = default;
+};
+
 // An event that was counted, a sample being taken now and then. Text may be empty, numbers 0,
 // if nothing is known.
 struct RecordedEvent {
@@ -64,9 +73,35 @@ struct RecordedEvent {
   std::string unit = {};
   // Whoever makes an event may know it better.
   Measure measure = measure_of(name, period, unit);
+  // Values that each of its samples has besides the one that all this tells of: a heap profile
+  // has three, recordings have none. With others, the event has a unit.
+  std::vector<EventValue> others = {};
+  // The place of that one in files that keep an order of values: there it and the value that
+  // comes first have changed places.
+  uint32_t place = 0;
 
   bool operator==(const RecordedEvent&) const = default;
 };
+
+// The number of values that a sample of the event has: that of the event itself is number 0, the
+// others follow.
+inline uint32_t value_count(const RecordedEvent& event) {
+  return 1 + static_cast<uint32_t>(event.others.size());
+}
+// The number of the value in a place of a file, or the place of a value.
+inline uint32_t in_file_order(const RecordedEvent& event, uint32_t number) {
+  return number == 0 ? event.place : number == event.place ? 0 : number;
+}
+// True if samples of one of them have several values.
+bool has_values(std::span<const RecordedEvent> events);
+// What can be shown of events, or chosen: each of their values as an event of its own, in their
+// order.
+std::vector<RecordedEvent> shown_events(std::span<const RecordedEvent> events);
+// Where the values of each event begin among these; at the end, how many there are.
+std::vector<uint32_t> first_shown(std::span<const RecordedEvent> events);
+inline uint32_t shown_count(std::span<const RecordedEvent> events) {
+  return first_shown(events).back();
+}
 
 // True if samples stand for time that CPUs worked.
 inline bool measures_cpu_time(const RecordedEvent& event) {

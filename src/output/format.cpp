@@ -59,6 +59,7 @@ constexpr Format kFormats[] = {
     {.name = "pprof",
      .events = EventsWritten::kTogether,
      .is_binary = true,
+     .has_values = true,
      .is_for_tools = true,
      .help = "Write a profile for go tool pprof and go build -pgo",
      .names_file = true,
@@ -107,6 +108,7 @@ constexpr Format kFormats[] = {
     {.name = "pyroscope",
      .events = EventsWritten::kTogether,
      .is_binary = true,
+     .has_values = true,
      .is_for_tools = true,
      .is_request = true,
      .next_command = "gosym push sends such",
@@ -114,6 +116,7 @@ constexpr Format kFormats[] = {
                  const Write& w) { write_pyroscope(p, w); }},
     {.name = "parca",
      .events = EventsWritten::kTogether,
+     .has_values = true,
      .is_for_tools = true,
      .is_request = true,
      .next_command = "gosym push sends such",
@@ -142,16 +145,19 @@ Readers readers_of(std::string_view format, const Profile& profile) {
 
 void write_events(const Profile& profile, const Format& format, const ViewOptions& view,
                   const Write& write) {
+  bool is_together = format.events == EventsWritten::kTogether;
+  if (is_together && !format.has_values && has_values(profile.info.events))
+    return format.write(with_values_apart(profile), view, write);
   // The profile of a format with kFirst has one event here: choose_event() of the command has
   // left the others out, and warned of it.
-  size_t count = profile.info.events.size();
-  if (count == 1 || format.events == EventsWritten::kTogether)
+  uint32_t count = shown_count(profile.info.events);
+  if (count == 1 || is_together)
     return format.write(profile, view, write);
-  for (uint32_t event = 0; event < count; event++) {
+  for (uint32_t shown = 0; shown < count; shown++) {
     // Forms that are written once for each event are texts, with an empty line between them.
-    if (event > 0)
+    if (shown > 0)
       write("\n");
-    format.write(of_event(profile, event), view, write);
+    format.write(of_event(profile, shown), view, write);
   }
 }
 

@@ -11,7 +11,7 @@
 namespace gosym {
 
 // The treatment of a profile of several events by a format: it is written whole, or once for
-// each event, or only its first event is.
+// each event, or only its first event is. Each value of an event's samples counts as an event.
 enum class EventsWritten : uint8_t { kTogether, kEach, kFirst };
 
 // A form that a profile can be written in.
@@ -19,6 +19,7 @@ struct Format {
   std::string_view name;
   EventsWritten events;        // `write` takes several with kTogether only
   bool is_binary = false;      // report refuses to write it to a terminal
+  bool has_values = false;     // of a sample all values are written together
   bool has_views = false;      // writes what ViewOptions::view and `by` ask for
   bool is_for_people = false;  // without waits that tell them nothing (rewrite_stacks.h)
   bool is_for_tools = false;   // that know functions by the names that the linker gave them

@@ -41,13 +41,13 @@ void append_notes_of(const Profile& profile, std::vector<page::Note>& notes) {
 
 std::vector<page::Note> notes_of(const Profile& profile) {
   std::vector<page::Note> notes;
-  size_t count = profile.info.events.size();
+  uint32_t count = shown_count(profile.info.events);
   if (count == 1) {
     append_notes_of(profile, notes);
     return notes;
   }
-  for (uint32_t event = 0; event < count; event++)
-    append_notes_of(of_event(profile, event), notes);
+  for (uint32_t shown = 0; shown < count; shown++)
+    append_notes_of(of_event(profile, shown), notes);
   return notes;
 }
 

@@ -138,15 +138,21 @@ const GoProfileTypes* find_go_profile(std::span<const RecordedEvent> events) {
   return found == std::end(kGoProfiles) ? nullptr : found;
 }
 
-// Numbers of the events in the order in which their values are written.
-std::vector<uint32_t> order_of(std::span<const RecordedEvent> events) {
+// Numbers of values, as shown_events() has them, in the order in which they are written.
+std::vector<uint32_t> order_of(std::span<const RecordedEvent> events,
+                               std::span<const RecordedEvent> shown) {
   std::vector<uint32_t> order;
-  const GoProfileTypes* of_go = find_go_profile(events);
-  // The order is by name: the profile may have been read from a file with another one.
-  for (uint32_t i = 0; i < events.size(); i++) {
-    auto event = of_go ? std::ranges::find(events, of_go->events[i], &RecordedEvent::name)
-                       : events.begin() + i;
-    order.push_back(static_cast<uint32_t>(event - events.begin()));
+  // The order of Go's own is by name: gosym heap has the value first that was asked for.
+  if (const GoProfileTypes* of_go = find_go_profile(shown)) {
+    for (std::string_view name : of_go->events)
+      order.push_back(static_cast<uint32_t>(
+          std::ranges::find(shown, name, &RecordedEvent::name) - shown.begin()));
+    return order;
+  }
+  for (const RecordedEvent& event : events) {
+    auto first = static_cast<uint32_t>(order.size());
+    for (uint32_t place = 0; place < value_count(event); place++)
+      order.push_back(first + in_file_order(event, place));
   }
   return order;
 }
@@ -168,8 +174,14 @@ public:
         samples_(samples),
         write_(write),
         scale_(scale),
-        order_(order_of(profile.info.events)),
-        of_go_(find_go_profile(profile.info.events)) {}
+        shown_(shown_events(profile.info.events)),
+        firsts_(first_shown(profile.info.events)),
+        order_(order_of(profile.info.events, shown_)),
+        columns_(order_.size()),
+        of_go_(find_go_profile(shown_)) {
+    for (size_t column = 0; column < order_.size(); column++)
+      columns_[order_[column]] = column;
+  }
 
   // Names of events and labels are those that stores take.
   PprofWriter& for_store() {
@@ -230,9 +242,9 @@ private:
   void write_header() {
     if (has_counts(profile_))
       write_value_type(pprof_field::kSampleType, {"samples", "count"});
-    std::vector<ValueType> types = value_types(profile_.info.events);
-    for (uint32_t event : order_)
-      write_value_type(pprof_field::kSampleType, types[event]);
+    std::vector<ValueType> types = value_types(shown_);
+    for (uint32_t shown : order_)
+      write_value_type(pprof_field::kSampleType, types[shown]);
     write_value_type(pprof_field::kPeriodType, of_go_ ? of_go_->period : types.front());
     const RecordedEvent& first = profile_.info.events.front();
     // The period of an event with a unit of its own is kept as it was read; that of others is
@@ -356,17 +368,19 @@ private:
 
   // One for each of the sample types: 0 for events that it is no sample of.
   void set_values(const SampleCount& sample, std::vector<int64_t>& values) const {
+    uint32_t event = profile_.owner(sample).event;
     // The period turns amounts into the units of the value types.
-    int64_t value =
-        scaled(profile_.amount(sample) * profile_.period(profile_.owner(sample).event), sample);
+    int64_t value = scaled(profile_.amount(sample) * profile_.period(event), sample);
     if (has_counts(profile_)) {
       values = {scaled(sample.count, sample), value};
       return;
     }
     // Called once for each event of the same place: the other values stay.
     values.resize(order_.size(), 0);
-    values[static_cast<size_t>(std::ranges::find(order_, profile_.owner(sample).event) -
-                               order_.begin())] += value;
+    values[columns_[firsts_[event]]] += value;
+    std::span<const uint64_t> others = profile_.others_of(sample);
+    for (size_t i = 0; i < others.size(); i++)
+      values[columns_[firsts_[event] + 1 + i]] += scaled(others[i], sample);
   }
 
   // True if the sample of another event is of what this one is of, but for the number of it.
@@ -395,7 +409,7 @@ private:
         locations.push_back(location_numbers_[to_index(id)]);
       values.clear();
       set_values(sample, values);
-      // A profile of Go's own has a sample of each event for each place: they are one in pprof.
+      // A page has a sample of each value for each place: they are one in a profile of Go's own.
       while (of_go_ && i + 1 < samples_.size() && is_of_same(sample, samples_[i + 1]))
         set_values(samples_[++i], values);
       protozero::pbf_writer out(out_, pprof_field::kSample);
@@ -480,7 +494,7 @@ private:
     write_comment("gosym " GOSYM_VERSION);
     if (!info.command_line.empty())
       write_comment(fmt::format("recorded by: {}", info.command_line));
-    for (const RecordedEvent& event : info.events)
+    for (const RecordedEvent& event : shown_)
       write_comment(fmt::format("event: {}", event_text(event)));
     if (!profile_.filter.empty())
       write_comment(fmt::format("filter: {}", profile_.filter));
@@ -508,9 +522,12 @@ private:
   const Write& write_;
   std::optional<double> scale_;
   bool is_for_store_ = false;
-  std::vector<uint32_t> order_;  // numbers of events
-  const GoProfileTypes* of_go_;  // null: of no profile that Go's runtime makes
-  std::string data_;             // that is not written yet
+  std::vector<RecordedEvent> shown_;  // what has a column
+  std::vector<uint32_t> firsts_;      // by event: the number of its first value among these
+  std::vector<uint32_t> order_;       // of each column its number among these
+  std::vector<size_t> columns_;       // by number among these
+  const GoProfileTypes* of_go_;       // null: of no profile that Go's runtime makes
+  std::string data_;                  // that is not written yet
   protozero::pbf_writer out_{data_};
   StringPool strings_;
   std::vector<uint64_t> location_numbers_;  // 0: not written

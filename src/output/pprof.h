@@ -10,7 +10,8 @@ namespace gosym {
 // A profile.proto as `go tool pprof`, Go's PGO and profile stores read it, compressed by gzip.
 // Equal profiles give equal bytes.
 //
-//   values     samples/count, cpu/nanoseconds
+//   values     samples/count, cpu/nanoseconds; of several events, or of events with several
+//              values, one of each, in the order of the file that they were read from
 //   mappings   the main program's first; build_id is the GNU one, else Go's. One without any
 //              name has no lines and no has_* flag, so that whoever reads it may add names
 //   locations  the address is the call's: one less than a return address. Lines are innermost

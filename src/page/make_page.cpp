@@ -586,6 +586,9 @@ void add_labels(const Profile& profile, TextTable& texts, std::vector<LabelSet>&
 
 Page make_page(const Profile& profile, std::vector<Note> notes,
                std::span<const SourceText> sources) {
+  // Samples of a page have one value.
+  if (has_values(profile.info.events))
+    return make_page(with_values_apart(profile), std::move(notes), sources);
   Page page;
   page.version = kVersion;
   page.origin = origin_of(profile);

@@ -104,14 +104,18 @@ void AccumulatedProfile::add(const Profile& part, uint32_t first_recording) {
     ids.label_sets.push_back(add_label_set(labels, ids));
   // Owners that are of no sample any more are not added.
   std::vector<std::optional<OwnerId>> owners(part.owners.size());
+  bool may_have_others = has_values(part.info.events);
   for (SampleCount sample : part.samples) {
     std::optional<OwnerId>& owner = owners[to_index(sample.owner)];
     if (!owner)
       owner = add_owner(part.owner(sample), ids);
+    std::span<const uint64_t> others;
+    if (may_have_others)
+      others = part.others_of(sample);
     bool is_short = ids.is_short[to_index(sample.stack)];
     sample.stack = ids.stacks[to_index(sample.stack)];
     sample.owner = *owner;
-    add_sample(sample, is_short);
+    add_sample(sample, others, is_short);
   }
   // Damage, recordings and the memory limit are left to the caller, who knows all parts.
   profile_.idle_ns += part.idle_ns;
@@ -136,6 +140,17 @@ std::vector<uint32_t> AccumulatedProfile::add_events(const RecordingInfo& info) 
       known.push_back(event);
   }
   return ids;
+}
+
+// The numbers that what is shown of a part has in the sum.
+std::vector<uint32_t> AccumulatedProfile::shown_numbers(const RecordingInfo& part,
+                                                        const NewIds& ids) const {
+  std::vector<uint32_t> firsts = first_shown(profile_.info.events);
+  std::vector<uint32_t> numbers;
+  for (size_t event = 0; event < part.events.size(); event++)
+    for (uint32_t value = 0; value < value_count(part.events[event]); value++)
+      numbers.push_back(firsts[ids.events[event]] + value);
+  return numbers;
 }
 
 uint32_t AccumulatedProfile::add_image(const ProfileImage& image) {
@@ -288,7 +303,8 @@ OwnerId AccumulatedProfile::add_owner(const Owner& owner, const NewIds& ids) {
   return profile_.owners.intern(added);
 }
 
-void AccumulatedProfile::add_sample(SampleCount sample, bool is_short) {
+void AccumulatedProfile::add_sample(SampleCount sample, std::span<const uint64_t> others,
+                                    bool is_short) {
   // Beyond the limit samples lose the details of their owner, so that they fall together with
   // others: amounts stay right.
   if (profile_.samples.size() >= limits_.samples &&
@@ -303,7 +319,10 @@ void AccumulatedProfile::add_sample(SampleCount sample, bool is_short) {
     is_short = true;
   }
   shortened_ += is_short ? sample.count : 0;
-  samples_.add(sample, profile_.samples);
+  if (others.empty())
+    samples_.add(sample, profile_.samples);
+  else
+    samples_.add(sample, others, profile_.samples, profile_.other_amounts);
 }
 
 void AccumulatedProfile::add_counts(const Profile& part, const NewIds& ids) {
@@ -324,7 +343,7 @@ void AccumulatedProfile::add_counts(const Profile& part, const NewIds& ids) {
   add_to(profile_.unwound, part.unwound);
   add_by_event(profile_.unwound_by_event, part.unwound_by_event, ids.events,
                [](UnwindCounts& sum, const UnwindCounts& counts) { add_to(sum, counts); });
-  add_by_event(profile_.recorded_amounts, part.recorded_amounts, ids.events,
+  add_by_event(profile_.recorded_amounts, part.recorded_amounts, shown_numbers(part.info, ids),
                [](uint64_t& sum, uint64_t amount) { sum += amount; });
 }
 

@@ -3,6 +3,7 @@
 #include <tsl/robin_map.h>
 
 #include <map>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -33,7 +34,7 @@ public:
 
   // The first one begins before all others. Images have the same number in all of them, and so
   // have the recordings, as profile().recordings will list them: those of the part from
-  // `first_recording` on. Events that are equal are one.
+  // `first_recording` on. Events that are equal, in all their values, are one.
   void add(const Profile& part, uint32_t first_recording = 0);
 
   // Changes that are not taken back make the sum wrong.
@@ -64,6 +65,7 @@ private:
   };
 
   std::vector<uint32_t> add_events(const RecordingInfo& info);
+  std::vector<uint32_t> shown_numbers(const RecordingInfo& part, const NewIds& ids) const;
   uint32_t add_image(const ProfileImage& image);
   FunctionId add_function(Function function, const NewIds& ids);
   LocationId add_location(const Profile& part, const Location& location, const NewIds& ids);
@@ -72,7 +74,7 @@ private:
   std::pair<StackId, bool> add_stack(std::vector<LocationId> stack);
   uint32_t add_label_set(std::vector<ProfileLabel> labels, const NewIds& ids);
   OwnerId add_owner(const Owner& owner, const NewIds& ids);
-  void add_sample(SampleCount sample, bool is_short);
+  void add_sample(SampleCount sample, std::span<const uint64_t> others, bool is_short);
   void add_counts(const Profile& part, const NewIds& ids);
 
   Limits limits_;

@@ -104,10 +104,10 @@ uint64_t Profile::total_amount() const {
 uint64_t memory_of(const Profile& profile) {
   // Twice the size: a vector that grows has up to as much room again.
   auto of = [](const auto& table) { return 2 * table.size() * sizeof(table[0]); };
-  return of(profile.samples) + profile.owners.memory() + of(profile.stack_locations) +
-         of(profile.stack_begin) + of(profile.locations) + of(profile.frames) +
-         of(profile.functions) + of(profile.mappings) + of(profile.images) +
-         profile.strings.memory();
+  return of(profile.samples) + of(profile.other_amounts) + profile.owners.memory() +
+         of(profile.stack_locations) + of(profile.stack_begin) + of(profile.locations) +
+         of(profile.frames) + of(profile.functions) + of(profile.mappings) +
+         of(profile.images) + profile.strings.memory();
 }
 
 void add_fixed_mappings(Profile& profile) {
@@ -143,7 +143,30 @@ void fill_timelines(Profile& profile) {
   }
 }
 
-EventCounts counts_of(const Profile& profile, uint32_t event) {
+namespace {
+
+// The event that is shown by a number, and the number of its value.
+std::pair<uint32_t, uint32_t> event_and_value(std::span<const RecordedEvent> events,
+                                              uint32_t shown) {
+  uint32_t event = 0;
+  for (; shown >= value_count(events[event]); event++)
+    shown -= value_count(events[event]);
+  return {event, shown};
+}
+
+// Leaves of a sample this amount of one of its values. False: it is none.
+bool keep_value(uint64_t amount, SampleCount& sample) {
+  sample.weight = amount;
+  sample.skipped = 0;
+  // Of those that were added up some had none of it; how many is not kept.
+  sample.count = std::min(sample.count, amount);
+  return amount != 0;
+}
+
+}  // namespace
+
+EventCounts counts_of(const Profile& profile, uint32_t shown) {
+  auto [event, value] = event_and_value(profile.info.events, shown);
   EventCounts counts;
   counts.stats = profile.stats;
   counts.losses = profile.losses;
@@ -159,17 +182,21 @@ EventCounts counts_of(const Profile& profile, uint32_t event) {
   for (Loss& loss : counts.losses)
     loss.counts = of_event(loss.counts, event);
   // Profiles of other tools have none of these.
-  if (event < profile.recorded_amounts.size())
-    counts.recorded_amounts = {profile.recorded_amounts[event]};
-  if (event < profile.timelines.size())
+  if (shown < profile.recorded_amounts.size())
+    counts.recorded_amounts = {profile.recorded_amounts[shown]};
+  // What has timelines was recorded, by the event's own value.
+  if (event < profile.timelines.size() && value == 0)
     counts.timelines = {profile.timelines[event]};
   return counts;
 }
 
-Profile of_event(const Profile& profile, uint32_t event) {
+Profile of_event(const Profile& profile, uint32_t shown) {
+  auto [event, value] = event_and_value(profile.info.events, shown);
+  bool is_one_of_several = !profile.info.events[event].others.empty();
   Profile one = profile;
-  one.info.events = {profile.info.events[event]};
-  EventCounts counts = counts_of(profile, event);
+  one.info.events = {shown_events(profile.info.events)[shown]};
+  one.other_amounts.clear();
+  EventCounts counts = counts_of(profile, shown);
   one.unwound_by_event = {counts.unwound};
   one.unwound = counts.unwound;
   one.stats = std::move(counts.stats);
@@ -185,6 +212,8 @@ Profile of_event(const Profile& profile, uint32_t event) {
     Owner owner = profile.owner(sample);
     if (owner.event != event)
       continue;
+    if (is_one_of_several && !keep_value(profile.amount(sample, value), sample))
+      continue;
     std::optional<OwnerId>& known = owners[to_index(sample.owner)];
     owner.event = 0;
     if (!known)
@@ -194,6 +223,54 @@ Profile of_event(const Profile& profile, uint32_t event) {
   }
   one.samples = std::move(samples);
   return one;
+}
+
+void add_with_values(Profile& profile, SampleCount sample, std::span<const uint64_t> amounts) {
+  sample.weight = amounts[0];
+  std::vector<uint64_t>& others = profile.other_amounts;
+  if (amounts.size() > 1) {
+    sample.set_others(others.size());
+    others.insert(others.end(), amounts.begin() + 1, amounts.end());
+  }
+  profile.samples.push_back(sample);
+}
+
+Profile with_values_apart(const Profile& profile) {
+  std::span<const RecordedEvent> events = profile.info.events;
+  std::vector<uint32_t> firsts = first_shown(events);
+  Profile apart = profile;
+  apart.info.events = shown_events(events);
+  apart.other_amounts.clear();
+  // What was counted of an event stays with its first value.
+  size_t counted = std::min(profile.unwound_by_event.size(), events.size());
+  apart.unwound_by_event.assign(counted == 0 ? 0 : firsts.back(), {});
+  for (size_t event = 0; event < counted; event++)
+    apart.unwound_by_event[firsts[event]] = profile.unwound_by_event[event];
+  auto renumber = [&](CpuCounts& counts) {
+    counts.event = counts.event < events.size() ? firsts[counts.event] : 0;
+  };
+  std::ranges::for_each(apart.stats.cpus, renumber);
+  for (Loss& loss : apart.losses)
+    renumber(loss.counts);
+  std::vector<SampleCount> samples;
+  apart.owners = {};
+  for (const SampleCount& whole : profile.samples) {
+    Owner owner = profile.owner(whole);
+    const RecordedEvent& event = events[owner.event];
+    uint32_t first = firsts[owner.event];
+    for (uint32_t place = 0; place < value_count(event); place++) {
+      uint32_t value = in_file_order(event, place);
+      owner.event = first + value;
+      SampleCount sample = whole;
+      sample.owner = apart.owners.intern(owner);
+      if (event.others.empty() || keep_value(profile.amount(whole, value), sample))
+        samples.push_back(sample);
+    }
+  }
+  apart.samples = std::move(samples);
+  if (!profile.timelines.empty())
+    fill_timelines(apart);
+  return apart;
 }
 
 StringPool::StringPool() {

@@ -368,10 +368,16 @@ struct SampleCount {
   StackId stack{};
   OwnerId owner{};  // number in Profile::owners
   uint64_t count = 0;
-  uint64_t weight = 0;   // events that they stand for, in a weighted profile
-  uint64_t skipped = 0;  // ticks of a clock that they stand for besides their own
-  uint32_t step = 0;     // of time since the recording began; only if it was asked for
-  uint32_t cpu = 0;      // likewise
+  uint64_t weight = 0;  // events that they stand for, in a weighted profile
+  // Ticks of a clock that they stand for besides their own. An event of several values has no
+  // ticks: others() takes the room.
+  uint64_t skipped = 0;
+  uint32_t step = 0;  // of time since the recording began; only if it was asked for
+  uint32_t cpu = 0;   // likewise
+
+  // Where Profile::other_amounts has those of the other values, of an event that has several.
+  uint64_t others() const { return skipped; }
+  void set_others(uint64_t place) { skipped = place; }
 };
 
 // One of the recordings that a profile is of.
@@ -408,7 +414,8 @@ struct Profile {
   uint64_t time_step = 0;                      // of SampleCount::step, in ns; 0: not asked for
   std::string filter;  // what of the recording this is, "--pid 4242"; empty: all of it
   std::optional<std::string> own_code;  // by what it is told, if only that is shown
-  // By event, the amount of all samples before some stacks were selected; empty: none were.
+  // By number in shown_events(), the amount of all samples before some stacks were selected;
+  // empty: none were.
   std::vector<uint64_t> recorded_amounts;
   uint64_t idle_ns = 0;                // of waits that were left out (rewrite_stacks.h)
   uint64_t memory_limit = UINT64_MAX;  // bytes that what is made of its stacks may take
@@ -426,6 +433,8 @@ struct Profile {
   SharedVector<std::vector<ProfileLabel>> label_sets = {{}};  // the first is empty
   Owners owners;
   SharedVector<SampleCount> samples;
+  // Of samples of several values all but the first; empty if no event has several.
+  SharedVector<uint64_t> other_amounts;
 
   // Whose a sample is.
   const Owner& owner(const SampleCount& sample) const { return owners[sample.owner]; }
@@ -480,6 +489,16 @@ struct Profile {
     return is_weighted(info.events[owner(sample).event]) ? sample.weight
                                                          : sample.count + sample.skipped;
   }
+  // Amounts of the other values of its event.
+  std::span<const uint64_t> others_of(const SampleCount& sample) const {
+    size_t count = info.events[owner(sample).event].others.size();
+    return count == 0 ? std::span<const uint64_t>()
+                      : std::span(other_amounts.rows()).subspan(sample.others(), count);
+  }
+  // The amount of a value of its event; 0 is the number of the first.
+  uint64_t amount(const SampleCount& sample, uint32_t value) const {
+    return value == 0 ? amount(sample) : others_of(sample)[value - 1];
+  }
   // Ticks of a clock that did not come and that a sample of so many nanoseconds stands for.
   uint64_t skipped_in(uint64_t weight, uint32_t event = 0) const;
   uint64_t total_count() const;  // of samples
@@ -496,7 +515,7 @@ void add_fixed_mappings(Profile& profile);
 // Makes the timelines of a profile of the steps of its samples; none if these have no steps.
 void fill_timelines(Profile& profile);
 
-// Counts of one of the events of a profile, besides its samples.
+// Counts of what is shown of a profile by this number in shown_events(), besides its samples.
 struct EventCounts {
   UnwindCounts unwound;
   RecordingStats stats;
@@ -504,10 +523,17 @@ struct EventCounts {
   std::vector<uint64_t> recorded_amounts;
   std::vector<Timeline> timelines;
 };
-EventCounts counts_of(const Profile& profile, uint32_t event);
+EventCounts counts_of(const Profile& profile, uint32_t shown);
 
-// The profile of one of its events alone, which shares what is known of code with it.
-Profile of_event(const Profile& profile, uint32_t event);
+// The profile of one of its events alone, or of one of the values of an event, by its number in
+// shown_events(). It shares what is known of code with the whole. Samples that have nothing of
+// the value are left out.
+Profile of_event(const Profile& profile, uint32_t shown);
+// Adds a sample with the amounts of all values of its event, one at the least.
+void add_with_values(Profile& profile, SampleCount sample, std::span<const uint64_t> amounts);
+// The profile with each value as an event of its own, and a sample of each that is not 0: for
+// those who know of one value a sample.
+Profile with_values_apart(const Profile& profile);
 
 // Puts the functions of Go calls into a profile, which must outlive this and gets functions
 // from nobody else: those of one name and file are one.

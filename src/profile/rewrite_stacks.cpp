@@ -8,6 +8,7 @@
 #include <optional>
 #include <string_view>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "profile/filter.h"
@@ -38,11 +39,21 @@ void drop_unused_locations(Profile& profile) {
 void set_samples(Profile& profile, std::span<const uint32_t> new_stacks) {
   SampleCounter counter;
   std::vector<SampleCount> samples;
-  for (SampleCount sample : profile.samples) {
+  std::vector<uint64_t> amounts;
+  // Recordings have none, and far more samples than what has: these are not asked.
+  bool may_have_others = has_values(profile.info.events);
+  for (SampleCount sample : std::as_const(profile.samples)) {
+    std::span<const uint64_t> others;
+    if (may_have_others)
+      others = profile.others_of(sample);
     sample.stack = StackId{new_stacks[to_index(sample.stack)]};
-    counter.add(sample, samples);
+    if (others.empty())
+      counter.add(sample, samples);
+    else
+      counter.add(sample, others, samples, amounts);
   }
   profile.samples = std::move(samples);
+  profile.other_amounts = std::move(amounts);
 }
 
 }  // namespace
@@ -603,6 +614,9 @@ private:
 }  // namespace
 
 void charge_collector(Profile& profile) {
+  // Costs are of one value; each has its own.
+  if (has_values(profile.info.events))
+    profile = with_values_apart(profile);
   // Roles are of stacks, and there are far fewer of them than samples.
   std::vector<StackRole> roles;
   for (uint32_t i = 0; i < profile.stack_count(); i++)

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "base/sequence_pool.h"
@@ -20,6 +21,23 @@ public:
     samples[at].count += sample.count;
     samples[at].weight += sample.weight;
     samples[at].skipped += sample.skipped;
+  }
+
+  // A sample of several values, all but the first of which are `others`. Those of the table are
+  // rows of `amounts`.
+  void add(SampleCount sample, std::span<const uint64_t> others,
+           std::vector<SampleCount>& samples, std::vector<uint64_t>& amounts) {
+    uint32_t at = find_or_add(sample, samples);
+    if (at == samples.size()) {
+      sample.set_others(amounts.size());
+      amounts.insert(amounts.end(), others.begin(), others.end());
+      samples.push_back(sample);
+      return;
+    }
+    samples[at].count += sample.count;
+    samples[at].weight += sample.weight;
+    for (size_t i = 0; i < others.size(); i++)
+      amounts[samples[at].others() + i] += others[i];
   }
 
   bool contains(const SampleCount& sample, const std::vector<SampleCount>& samples) const {

@@ -257,9 +257,15 @@ void select(Profile& profile, const Selection& selection) {
   if (selection.keeps_all())
     return;
   // Notes need the amounts of the whole recording after most samples are gone.
-  profile.recorded_amounts.assign(profile.info.events.size(), 0);
-  for (const SampleCount& sample : profile.samples)
-    profile.recorded_amounts[profile.owner(sample).event] += profile.amount(sample);
+  std::vector<uint32_t> firsts = first_shown(profile.info.events);
+  profile.recorded_amounts.assign(firsts.back(), 0);
+  for (const SampleCount& sample : std::as_const(profile.samples)) {
+    uint32_t first = firsts[profile.owner(sample).event];
+    profile.recorded_amounts[first] += profile.amount(sample);
+    std::span<const uint64_t> others = profile.others_of(sample);
+    for (size_t i = 0; i < others.size(); i++)
+      profile.recorded_amounts[first + 1 + i] += others[i];
+  }
   // find_own() must see the stacks before frames are taken out of them.
   if (selection.is_mine)
     profile.own_code = selection.mine.empty() ? own_code_text(profile, find_own(profile))

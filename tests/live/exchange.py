@@ -3,6 +3,7 @@
 import base64
 import collections
 import functools
+import gzip
 import hashlib
 import json
 import pathlib
@@ -86,12 +87,21 @@ def profiles_are_read_again():
     assert gosym("report", "-q", file, "--folded").out == gosym("report", "-q", recording(), "--folded").out
 
 
+def raw_profile(file):
+    """As go tool pprof has it, but for who made the file, which type it begins with, and whether places in it
+    have files and lines, which Go's own do not say."""
+    raw = call("/usr/bin/go", "tool", "pprof", "-raw", file, env=GO_ENVIRONMENT).out
+    raw = re.sub(r"Comment: .*\n", "", raw).replace("[dflt]", "")
+    return re.sub(r"\[FN\](\[..\])+", "[FN]", raw)
+
+
 def heap_profile():
-    """Of Go's own: each sample type is an event, and has what go tool pprof says of it."""
+    """Of Go's own: each sample type is shown as an event, and has what go tool pprof says of it. Written again,
+    a sample has the values that it had."""
     source = new_place("heap.go")
     source.write_text("""package main
 
-import ("os"; "runtime"; "runtime/pprof")
+import ("os"; "runtime"; "runtime/pprof"; "time")
 
 var kept [][]byte
 
@@ -103,11 +113,29 @@ func main() {
 	keep()
 	file, _ := os.Create(os.Args[1])
 	pprof.Lookup("heap").WriteTo(file, 0)
+	runtime.SetBlockProfileRate(1)
+	for i := 0; i < 3; i++ {
+		done := make(chan bool)
+		go func() { time.Sleep(time.Millisecond); close(done) }()
+		<-done
+	}
+	file, _ = os.Create(os.Args[2])
+	pprof.Lookup("block").WriteTo(file, 0)
 }
 """)
-    program, file = source.with_suffix(""), source.with_suffix(".pb.gz")
+    program, file, blocks = source.with_suffix(""), source.with_suffix(".pb.gz"), source.with_suffix(".block.pb.gz")
     call(go("newest"), "build", "-o", program, source, env=GO_ENVIRONMENT)
-    call(program, file)
+    call(program, file, blocks)
+    for given in (file, blocks):
+        written = given.with_suffix(".again")
+        gosym("report", "-q", given, "--pprof", written)
+        assert raw_profile(written) == raw_profile(given), (raw_profile(given), raw_profile(written))
+    # So they are by any other name.
+    other = source.with_suffix(".other")
+    other.write_bytes(gzip.compress(gzip.decompress(file.read_bytes()).replace(b"alloc_", b"asked_")))
+    gosym("report", "-q", other, "--pprof", written)
+    given, written = (raw_profile(one).split("Samples:")[1] for one in (other, written))
+    assert written == given and "asked_space" in given, (given, written)
     for index in ("inuse_space", "alloc_objects"):
         raw = call("/usr/bin/go", "tool", "pprof", "-raw", f"-sample_index={index}", file, env=GO_ENVIRONMENT).out
         types = re.search(r"Samples:\n(.*)", raw)[1].split()
@@ -119,6 +147,10 @@ func main() {
         assert told["totals"]["value"] == sum_of_go, (index, told["totals"], sum_of_go)
         names = [function["name"] for function in told["functions"]]
         assert "main.keep" in names, names
+    # A value that is chosen is all that is written.
+    one = source.with_suffix(".one")
+    gosym("report", "-q", file, "--event", "alloc_space", "--pprof", one)
+    assert re.search(r"Samples:\nalloc_space/bytes\n", raw_profile(one)), raw_profile(one)
 
 
 def profiles_come_through_pipes():

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <protozero/pbf_reader.hpp>
 #include <protozero/pbf_writer.hpp>
 
 #include "demo_profile.h"
@@ -12,6 +13,8 @@
 #include "output/folded.h"
 #include "output/pprof.h"
 #include "output/write.h"
+#include "profile/accumulated_profile.h"
+#include "profile/filter.h"
 
 namespace gosym::exchange_test {
 
@@ -262,24 +265,173 @@ TEST_CASE("pprof reader: compressed, in one member or more") {
   CHECK_FALSE(read_pprof(damaged, kBudget));
 }
 
-TEST_CASE("pprof reader: each sample type is an event, the default first") {
-  Pprof heap;  // samples/count, cpu/count, f/nanoseconds
-  heap.message(1, {{1, 3}, {2, 4}}).message(1, {{1, 1}, {2, 4}}).message(1, {{1, 5}, {2, 2}});
-  heap.message(2, {{2, 7}, {2, 8}, {2, 9}}).message(2, {{2, 0}, {2, 1}, {2, 0}});
-  auto last = read_pprof(heap.data(), kBudget);
+namespace {
+
+// samples/count, cpu/count, f/nanoseconds, without a default type: the last is shown first.
+Pprof of_three_values() {
+  Pprof pprof;
+  pprof.message(1, {{1, 3}, {2, 4}}).message(1, {{1, 1}, {2, 4}}).message(1, {{1, 5}, {2, 2}});
+  pprof.message(2, {{2, 7}, {2, 8}, {2, 9}}).message(2, {{2, 0}, {2, 1}, {2, 0}});
+  return pprof;
+}
+
+std::vector<std::string> shown_names(const Profile& profile) {
+  std::vector<std::string> names;
+  for (const RecordedEvent& event : shown_events(profile.info.events))
+    names.push_back(event.name);
+  return names;
+}
+
+// "samples/count cpu/count; 7 8 9; 0 1 0": the values of a file that was written, by column.
+std::string values_text(std::string_view pprof) {
+  std::vector<std::string> texts;
+  std::string types;
+  std::string samples;
+  for (protozero::pbf_reader message(pprof.data(), pprof.size()); message.next();)
+    if (message.tag() == 6)
+      texts.push_back(message.get_string());
+    else
+      message.skip();
+  for (protozero::pbf_reader file(pprof.data(), pprof.size()); file.next();) {
+    bool is_type = file.tag() == 1;
+    if (!is_type && file.tag() != 2) {
+      file.skip();
+      continue;
+    }
+    samples += is_type ? "" : ";";
+    for (protozero::pbf_reader message = file.get_message(); message.next();)
+      if (is_type)
+        types += (message.tag() == 1 ? " " : "/") + texts.at(message.get_uint64());
+      else if (message.tag() == 2)
+        for (int64_t value : message.get_packed_int64())
+          samples += fmt::format(" {}", value);
+      else
+        message.skip();
+  }
+  return types.substr(1) + samples;
+}
+
+}  // namespace
+
+TEST_CASE("pprof reader: sample types are the values of one event, the default first") {
+  Pprof pprof = of_three_values();
+  auto last = read_pprof(pprof.data(), kBudget);
   REQUIRE(last);
-  REQUIRE(last->info.events.size() == 3);
-  CHECK(last->info.events[0].name == "f");
-  CHECK(last->info.events[1].name == "cpu");
-  CHECK(last->info.events[2].name == "samples");
+  REQUIRE(last->info.events.size() == 1);
+  CHECK(last->event().name == "f");
+  CHECK(last->event().unit == "nanoseconds");
+  CHECK(shown_names(*last) == std::vector<std::string>{"f", "cpu", "samples"});
   CHECK_FALSE(last->info.has_counts);
-  REQUIRE(last->samples.size() == 4);
-  CHECK(last->owner(last->samples[0]).event == 2);
-  CHECK(last->amount(last->samples[0]) == 7);
-  CHECK(last->amount(last->samples[2]) == 9);
-  CHECK(last->amount(last->samples[3]) == 1);
-  heap.number(14, 1);
-  CHECK(read_pprof(heap.data(), kBudget)->info.events[0].name == "cpu");
+  // A sample of nothing but 0 in the value that is shown first stays whole.
+  REQUIRE(last->samples.size() == 2);
+  CHECK(last->amount(last->samples[0]) == 9);
+  CHECK(last->amount(last->samples[0], 1) == 8);
+  CHECK(last->amount(last->samples[0], 2) == 7);
+  CHECK(last->amount(last->samples[1]) == 0);
+  CHECK(last->amount(last->samples[1], 1) == 1);
+  pprof.number(14, 1);
+  CHECK(shown_names(*read_pprof(pprof.data(), kBudget)) ==
+        std::vector<std::string>{"cpu", "samples", "f"});
+}
+
+TEST_CASE("pprof: values are written as they were read, whichever is shown first") {
+  Pprof pprof = of_three_values();
+  constexpr std::string_view kValues =
+      "samples/count cpu/count f/nanoseconds; 7 8 9; 0 1 0; 0 0 0; 2 0 4";
+  pprof.message(2, {{2, 0}, {2, 0}, {2, 0}}).message(2, {{2, 2}, {2, 0}, {2, 4}});
+  for (uint64_t default_type : {0, 1, 3, 5}) {
+    auto profile = read_pprof(pprof.number(14, default_type).data(), kBudget);
+    REQUIRE(profile);
+    CHECK(values_text(encoded(*profile)) == kValues);
+    auto again = read_pprof(encoded(*profile), kBudget);
+    REQUIRE(again);
+    CHECK(again->info.events == profile->info.events);
+    CHECK(values_text(encoded(*again)) == kValues);
+  }
+}
+
+TEST_CASE("profile: a value of an event is shown as an event") {
+  Profile profile = *read_pprof(of_three_values().data(), kBudget);
+  profile.recorded_amounts = {90, 80, 70};
+  Profile cpu = of_event(profile, 1);
+  CHECK(cpu.info.events ==
+        std::vector<RecordedEvent>{{.name = "cpu", .period = 1, .unit = "count"}});
+  CHECK(cpu.total_amount() == 9);
+  CHECK(cpu.total_count() == 2);
+  CHECK(cpu.recorded_amounts == std::vector<uint64_t>{80});
+  CHECK(of_event(profile, 0).samples.size() == 1);
+  CHECK(values_text(encoded(of_event(profile, 2))) == "samples/count; 7");
+  // All at once, in the order of the file: as many samples as there are amounts.
+  Profile apart = with_values_apart(profile);
+  CHECK(shown_names(apart) == shown_names(profile));
+  CHECK_FALSE(has_values(apart.info.events));
+  REQUIRE(apart.samples.size() == 4);
+  CHECK(apart.owner(apart.samples[0]).event == 2);
+  CHECK(apart.amount(apart.samples[0]) == 7);
+  CHECK(apart.amount(apart.samples[2]) == 9);
+  CHECK(apart.owner(apart.samples[3]).event == 1);
+  CHECK(apart.amount(apart.samples[3]) == 1);
+}
+
+TEST_CASE("profile: values of samples that become equal are added up, each to its own") {
+  Profile profile = *read_pprof(of_three_values().data(), kBudget);
+  Profile before = profile;
+  drop_unused_stacks(profile);
+  REQUIRE(profile.samples.size() == 1);
+  CHECK(values_text(encoded(profile)) == "samples/count cpu/count f/nanoseconds; 7 9 9");
+  // Copies share nothing that was changed.
+  CHECK(before.amount(before.samples[0], 1) == 8);
+  AccumulatedProfile sum(AccumulatedProfile::kNoLimits);
+  sum.add(before);
+  sum.add(profile);
+  CHECK(values_text(encoded(sum.profile())) ==
+        "samples/count cpu/count f/nanoseconds; 14 18 18");
+  // An event with other values is another one.
+  sum.add(of_event(before, 1));
+  CHECK(values_text(encoded(sum.profile())) ==
+        "samples/count cpu/count f/nanoseconds cpu/count; 14 18 18 0; 0 0 0 9");
+}
+
+TEST_CASE("pprof reader: a file of several events has them, as the recording did") {
+  Profile demo = make_demo_profile();
+  demo.info.events.push_back({"page-faults", 99, 0});
+  demo.change_owner(demo.samples[1], [&](Owner& owner) { owner.event = 1; });
+  demo.samples[1].weight = 4000;
+  auto again = read_pprof(encoded(demo), kBudget);
+  REQUIRE(again);
+  CHECK(again->info.events.size() == 2);
+  CHECK(again->samples.size() == 3);
+  CHECK(again->other_amounts.empty());
+}
+
+TEST_CASE("pprof reader: samples have a value of each sample type") {
+  CHECK(of_three_values().message(2, {{2, 1}, {2, 1}}).problem() ==
+        "sample 3: it has 2 values, there are 3 sample types");
+  CHECK(of_three_values().message(2, {{2, 1}, {2, 1}, {2, 1}, {2, 1}}).problem() ==
+        "sample 3: it has 4 values, there are 3 sample types");
+  CHECK(of_three_values().message(2, {{2, 1}, {2, UINT64_MAX}, {2, 1}}).problem() ==
+        "sample 3: the value -1 is negative: this is a difference of two profiles");
+  CHECK(of_three_values().message(2, {{2, INT64_MAX}, {2, 0}, {2, 0}}).problem() ==
+        "sample 3: the values have no sum of 63 bits");
+}
+
+TEST_CASE("pprof reader: values take memory, and are refused beyond it") {
+  constexpr uint64_t kSmall = 100 << 10;
+  Pprof pprof;
+  for (int i = 0; i < 100; i++)
+    pprof.message(1, {{1, 1}, {2, 4}});
+  std::string types = pprof.data();
+  // Each of 100 bytes and a few, as packed numbers of one byte.
+  std::string values(100, '\1');
+  std::string sample = "\x12\x66\x12\x64" + values;
+  std::string file = types;
+  for (int i = 0; i < 100; i++)
+    file += sample;
+  CHECK(problem_of(read_pprof(file, kSmall)) == "what it says takes too much memory");
+  auto read = read_pprof(file, kBudget);
+  REQUIRE(read);
+  CHECK(read->other_amounts.size() == 9900);
+  CHECK(read->memory_limit < kBudget - 2 * 9900 * sizeof(uint64_t));
 }
 
 TEST_CASE("pprof reader: labels that say whose a sample is") {

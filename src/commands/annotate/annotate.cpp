@@ -199,7 +199,7 @@ Result<int> annotate_recording(const AnnotateOptions& options, const DebugFileOp
     return std::move(loaded).error();
   Profile& profile = loaded->profile;
   // Amounts of several events cannot be added up. Without --event the first is shown.
-  if (profile.info.events.size() > 1) {
+  if (shown_count(profile.info.events) > 1) {
     warn(report, "only {} is shown; --event chooses another", profile.event().name);
     profile = of_event(profile, 0);
   }
