@@ -79,10 +79,10 @@ void HeapGrowth::add_look(const Profile& profile, uint64_t time, uint64_t collec
   times_.push_back(to_seconds(time - begin_));
   collections_.push_back(collections);
   totals_.push_back(0);
-  // Only the first event: the bytes in use. A stack may have several samples, one for each
-  // size of object.
+  // Only the first value: the bytes in use, of which some samples have none. A stack may have
+  // several samples, one for each size of object.
   for (const SampleCount& sample : profile.samples) {
-    if (profile.owner(sample).event != 0)
+    if (sample.weight == 0)
       continue;
     // Stacks are kept by name: the numbers of a profile hold for one look.
     Stack stack;

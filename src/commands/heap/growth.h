@@ -24,7 +24,7 @@ inline constexpr size_t kLeastHeapLooks = 3;
 // The memory in use of each stack, over several looks at the heap profile of one program.
 class HeapGrowth {
 public:
-  // The first event of the profile is the bytes in use. `time` is CLOCK_MONOTONIC in
+  // The first value of the profile's samples is the bytes in use. `time` is CLOCK_MONOTONIC in
   // nanoseconds, `collections` how many have ended by then.
   void add_look(const Profile& profile, uint64_t time, uint64_t collections);
 

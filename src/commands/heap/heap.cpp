@@ -164,12 +164,14 @@ int tell_rest(const GoroutineSource& source, bool is_torn, std::string_view what
 std::string header_of(const Profile& profile, const HeapView& view) {
   uint64_t waits = 0;
   uint64_t nanoseconds = 0;
-  // Events are told apart by their unit: that of the delay is a time.
+  // Values are told apart by their unit: that of the delay is a time. Of a core only the other
+  // is there.
+  std::vector<RecordedEvent> shown = shown_events(profile.info.events);
   for (const SampleCount& sample : profile.samples)
-    (measures_time(profile.info.events[profile.owner(sample).event]) ? nanoseconds : waits) +=
-        sample.weight;
+    for (uint32_t value = 0; value < shown.size(); value++)
+      (measures_time(shown[value]) ? nanoseconds : waits) += profile.amount(sample, value);
   std::string time;
-  if (profile.info.events.size() > 1)
+  if (shown.size() > 1)
     time = fmt::format(", {:.2f} s together", to_seconds(nanoseconds));
   bool is_of_mutexes = view.waits == HeapWaits::kMutexes;
   return fmt::format("since the program began, as it keeps it itself\n{}  {}{}, {}\n",
@@ -182,7 +184,7 @@ std::string header_of(const Profile& profile, const HeapView& view) {
 Result<> write_profile(Profile& profile, std::string_view header, HeapOptions& options) {
   select(profile, options.selection);
   const Format& format = *find_format(options.format);
-  // A profile may have two events; formats that write one get the first.
+  // A profile may have several values; formats that write one get the first.
   if (format.events != EventsWritten::kTogether)
     profile = of_event(profile, 0);
   if (profile.samples.empty())

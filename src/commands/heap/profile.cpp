@@ -202,7 +202,7 @@ public:
         view_(view),
         stacks_("heap", heap.stacks, file, source, !view.has_system),
         profile_(stacks_.profile()) {
-    profile_.info.events = {event(0), event(1), event(2), event(3)};
+    profile_.info.events = {event()};
   }
 
   Profile make() && {
@@ -212,18 +212,25 @@ public:
   }
 
 private:
-  // The number of an event; that which is asked for comes first.
-  RecordedEvent event(uint32_t number) const {
-    bool is_allocated = view_.is_allocated != (number / 2 != 0);
-    bool is_objects = view_.has_objects != (number % 2 != 0);
-    RecordedEvent event = {.name = fmt::format("{}_{}", is_allocated ? "alloc" : "inuse",
-                                               is_objects ? "objects" : "space"),
-                           .period = 1,
-                           .unit = is_objects ? "count" : std::string(kSizeLabel)};
-    // The first event has the rate as its period, as Go's own profiles have it.
-    if (number == 0)
-      event.period = std::max<uint64_t>(1, heap_.rate);
-    return event;
+  // By the number of a value, of which the one that is asked for comes first.
+  bool is_allocated(uint32_t value) const { return view_.is_allocated != (value / 2 != 0); }
+  bool is_objects(uint32_t value) const { return view_.has_objects != (value % 2 != 0); }
+
+  EventValue value(uint32_t number) const {
+    bool has_objects = is_objects(number);
+    return {.name = fmt::format("{}_{}", is_allocated(number) ? "alloc" : "inuse",
+                                has_objects ? "objects" : "space"),
+            .unit = has_objects ? "count" : std::string(kSizeLabel)};
+  }
+
+  RecordedEvent event() const {
+    EventValue first = value(0);
+    // The event has the rate as its period, as Go's own profiles have it.
+    return {.name = first.name,
+            .period = std::max<uint64_t>(1, heap_.rate),
+            .unit = first.unit,
+            .measure = first.measure,
+            .others = {value(1), value(2), value(3)}};
   }
 
   void add(const HeapBucket& bucket) {
@@ -231,21 +238,18 @@ private:
     // itself does.
     HeapAmount allocated = scaled_up(bucket.allocated, bucket.size, heap_.rate);
     HeapAmount in_use = scaled_up(bucket.allocated - bucket.freed, bucket.size, heap_.rate);
+    auto amount_of = [&](uint32_t value) {
+      const HeapAmount& amount = is_allocated(value) ? allocated : in_use;
+      return is_objects(value) ? amount.objects : amount.bytes;
+    };
+    std::array<uint64_t, 4> amounts = {amount_of(0), amount_of(1), amount_of(2), amount_of(3)};
+    if (amounts == std::array<uint64_t, 4>())
+      return;
     SampleCount sample;
     sample.stack = stacks_.stack_of(bucket.stack);
-    Owner owner = {.label_set = label_set_of(bucket.size)};
+    sample.owner = profile_.owners.intern({.label_set = label_set_of(bucket.size)});
     sample.count = 1;
-    // One sample for each event, in the order of info.events: see event() for their numbers.
-    for (uint32_t i = 0; i < 4; i++) {
-      bool is_allocated = view_.is_allocated != (i / 2 != 0);
-      bool is_objects = view_.has_objects != (i % 2 != 0);
-      const HeapAmount& amount = is_allocated ? allocated : in_use;
-      owner.event = i;
-      sample.owner = profile_.owners.intern(owner);
-      sample.weight = is_objects ? amount.objects : amount.bytes;
-      if (sample.weight > 0)
-        profile_.samples.push_back(sample);
-    }
+    add_with_values(profile_, sample, amounts);
   }
 
   uint32_t label_set_of(uint64_t size) {
@@ -311,30 +315,30 @@ Profile profile_of(const ContentionProfile& waits, const HeapView& view, const G
                       source,
                       /*hides_allocation=*/false);
   Profile& profile = stacks.profile();
-  RecordedEvent count = {.name = "contentions", .period = 1, .unit = "count"};
-  RecordedEvent time = {.name = "delay", .period = 1, .unit = std::string(kNanoseconds)};
+  EventValue count = {.name = "contentions", .unit = "count"};
+  EventValue time = {.name = "delay", .unit = std::string(kNanoseconds)};
   // Ticks of the machine that a core was made on are not known.
   bool has_time = !source.is_core;
   bool is_by_time = has_time && !view.has_objects;
+  const EventValue& first = is_by_time ? time : count;
+  RecordedEvent& event = profile.info.events.front();
+  event = {.name = first.name, .period = 1, .unit = first.unit, .measure = first.measure};
   if (has_time)
-    profile.info.events = is_by_time ? std::vector{time, count} : std::vector{count, time};
-  else
-    profile.info.events = {count};
+    event.others = {is_by_time ? count : time};
   // Measured once for all buckets: it takes 50 ms.
   double per_tick = has_time ? 1e9 / ticks_per_second() : 0;
   for (const ContentionBucket& bucket : waits.buckets) {
     SampleCount sample;
     sample.stack = stacks.stack_of(bucket.stack);
     sample.count = 1;
-    // The order of the two events depends on the view, so that the first is the one that is
-    // asked for.
-    sample.owner = profile.owners.intern({.event = is_by_time ? 1U : 0U});
-    sample.weight = bucket.count;
-    profile.samples.push_back(sample);
-    sample.owner = profile.owners.intern({.event = is_by_time ? 0U : 1U});
-    sample.weight = static_cast<uint64_t>(static_cast<double>(bucket.ticks) * per_tick);
-    if (has_time && sample.weight > 0)
-      profile.samples.push_back(sample);
+    auto delay = static_cast<uint64_t>(static_cast<double>(bucket.ticks) * per_tick);
+    // The order of the two depends on the view, so that the first is the one that is asked for.
+    if (is_by_time)
+      add_with_values(profile, sample, std::array{delay, bucket.count});
+    else if (has_time)
+      add_with_values(profile, sample, std::array{bucket.count, delay});
+    else
+      add_with_values(profile, sample, std::array{bucket.count});
   }
   return std::move(profile);
 }
