@@ -120,9 +120,10 @@ bool show_in_pager(std::string_view text, const Screen& screen) {
   int status = wait_for_pager(*std::move(pager));
   std::signal(SIGINT, on_interrupt);
   std::signal(SIGPIPE, on_closed_pipe);
-  // Exit statuses by which the shell says that a command is not there, or cannot be executed.
-  return WIFEXITED(status) && WEXITSTATUS(status) != kNotFound &&
-         WEXITSTATUS(status) != kNotExecutable;
+  // Exit statuses by which the shell says that a command is not there, or cannot be executed. A
+  // pager that somebody has killed has shown the text.
+  return !WIFEXITED(status) ||
+         (WEXITSTATUS(status) != kNotFound && WEXITSTATUS(status) != kNotExecutable);
 }
 
 namespace {

@@ -32,8 +32,7 @@ void wait_for_look(size_t number, size_t count, uint64_t interval_ns);
 std::string pager_command();
 
 // Shows text on the terminal through pager_command(), if it is longer than the screen. False if
-// that is not so, or the pager did not start or was killed: then the text is the caller's to
-// write.
+// that is not so, or the pager did not start: then the text is the caller's to write.
 bool show_in_pager(std::string_view text, const Screen& screen);
 
 // From here on the C library encodes characters as LC_ALL, LC_CTYPE or LANG says, numbers as it
