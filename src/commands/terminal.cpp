@@ -138,6 +138,13 @@ std::string_view wanted_locale() {
   return {};
 }
 
+// "en_US.UTF-8", "en_US.utf8"
+bool names_utf8(std::string locale) {
+  std::ranges::transform(locale, locale.begin(),
+                         [](unsigned char c) { return std::tolower(c); });
+  return locale.find("utf-8") != locale.npos || locale.find("utf8") != locale.npos;
+}
+
 bool write_whole(const std::string& path, std::string_view text) {
   UniqueFd file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   return file &&
@@ -167,19 +174,14 @@ bool load_from_new_directory(std::string parent, std::string_view text) {
 
 bool wants_ascii() {
   std::string locale(wanted_locale());
-  std::ranges::transform(locale, locale.begin(),
-                         [](unsigned char c) { return std::tolower(c); });
   // Without a locale UTF-8 is taken for granted: most systems show it.
-  return !locale.empty() && locale.find("utf-8") == locale.npos &&
-         locale.find("utf8") == locale.npos;
+  return !locale.empty() && !names_utf8(locale);
 }
 
 void choose_character_set() {
   if (std::setlocale(LC_CTYPE, ""))
     return;
-  std::string_view locale = wanted_locale();
-  if (!(locale.ends_with("UTF-8") || locale.ends_with("utf8")) ||
-      std::setlocale(LC_CTYPE, "C.UTF-8"))
+  if (!names_utf8(std::string(wanted_locale())) || std::setlocale(LC_CTYPE, "C.UTF-8"))
     return;
   auto text = gunzip(kUtf8Locale, kMaxLocale);
   // Any place that can be written for a moment will do.

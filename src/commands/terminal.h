@@ -36,8 +36,8 @@ std::string pager_command();
 bool show_in_pager(std::string_view text, const Screen& screen);
 
 // From here on the C library encodes characters as LC_ALL, LC_CTYPE or LANG says, numbers as it
-// did. Where the system has no such locale but its name ends in UTF-8, as in a small image, it
-// is UTF-8; for that a file is made in a temporary directory and removed. Where no file can be
+// did. Where the system has no such locale but its name has UTF-8, as in a small image, it is
+// UTF-8; for that a file is made in a temporary directory and removed. Where no file can be
 // made, characters stay ASCII. To be called while files can be opened.
 void choose_character_set();
 

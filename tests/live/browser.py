@@ -352,6 +352,9 @@ def other_terminals():
     with browser(TERM="vt100") as opened:
         opened.keys("4")
         opened.shows("▏all")
+    with browser(LC_ALL="xx_XX.UTF8") as opened:  # no such locale, but it is clear what it means
+        opened.keys("4")
+        opened.shows("▏all")
     with browser(LC_ALL="C") as opened:
         opened.keys("4")
         screen = opened.shows(r"\|all")
