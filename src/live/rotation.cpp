@@ -131,18 +131,20 @@ Result<> RotatingSink::write_begin(raw::Writer& writer) {
 }
 
 // Writes into the file; succeeds as well if that fails for now. Without a file `write` is
-// dropped, even where try_again() begins one: state is told there anew (introduce()), samples
-// are counted by write_samples().
+// dropped: state is told anew by the next one (introduce()), samples are counted by
+// write_samples().
 Result<> RotatingSink::put(const Write& write) {
   if (!writer_)
-    return try_again();
+    return Ok{};
   if (auto done = write(*writer_); !done)
     give_up(done.error(), writer_->failure_cause());
   return Ok{};
 }
 
+// Begins a file if there is none: before all that a call writes, for a file that began in the
+// middle of that would lack the images and the state that come first.
 Result<> RotatingSink::try_again() {
-  if (file_count_ == 0 || monotonic_ns() < next_try_)
+  if (writer_ || file_count_ == 0 || monotonic_ns() < next_try_)
     return Ok{};
   return begin_file();
 }
@@ -244,6 +246,8 @@ Result<> RotatingSink::put_events(const std::vector<Event>& events) {
 }
 
 Result<> RotatingSink::write_events(std::span<const Event> events) {
+  if (auto tried = try_again(); !tried)
+    return tried;
   std::vector<Event> written;
   for (const Event& event : events) {
     introduce_those_of(event, written);
@@ -256,6 +260,8 @@ Result<> RotatingSink::write_events(std::span<const Event> events) {
 Result<> RotatingSink::write_samples(const raw::SampleBatch& batch) {
   if (batch.empty())
     return Ok{};
+  if (auto tried = try_again(); !tried)
+    return tried;
   // The file has of a process what comes from here on, so its state is told before.
   std::vector<Event> events;
   for (const auto& row : batch.rows()) {
@@ -279,11 +285,15 @@ Result<> RotatingSink::write_samples(const raw::SampleBatch& batch) {
 }
 
 Result<> RotatingSink::write_kernel_symbols(std::string_view kallsyms) {
+  if (auto tried = try_again(); !tried)
+    return tried;
   kernel_symbols_ += kallsyms;
   return put([&](raw::Writer& writer) { return writer.write_kernel_symbols(kallsyms); });
 }
 
 Result<> RotatingSink::write_perf_map(const RecordedPerfMap& map) {
+  if (auto tried = try_again(); !tried)
+    return tried;
   // A map of a process without samples in this file would name nothing in it.
   if (!sampled_.contains(map.pid))
     return Ok{};
@@ -291,6 +301,8 @@ Result<> RotatingSink::write_perf_map(const RecordedPerfMap& map) {
 }
 
 Result<> RotatingSink::write_piece(const ImagePiece& piece) {
+  if (auto tried = try_again(); !tried)
+    return tried;
   auto image = images_.find(piece.image);
   if (image != images_.end() && store_.take(piece, image->second))
     return Ok{};
@@ -300,6 +312,8 @@ Result<> RotatingSink::write_piece(const ImagePiece& piece) {
 }
 
 Result<> RotatingSink::write_vdso(std::string_view image) {
+  if (auto tried = try_again(); !tried)
+    return tried;
   vdso_ = image;
   return put([&](raw::Writer& writer) { return writer.write_vdso(vdso_); });
 }
@@ -313,7 +327,10 @@ RecordingStats RotatingSink::stats_of_file() const {
 }
 
 Result<> RotatingSink::write_stats(const RecordingStats& stats) {
+  // First, for a file that begins now has none of what was counted up to here.
   stats_ = stats;
+  if (auto tried = try_again(); !tried)
+    return tried;
   return put([&](raw::Writer& writer) { return writer.write_stats(stats_of_file()); });
 }
 

@@ -5,7 +5,9 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <chrono>
 #include <map>
+#include <thread>
 #include <vector>
 
 #include "raw/reader.h"
@@ -290,6 +292,25 @@ TEST_CASE("a disk that is full is waited for") {
   auto after = raw::read(rotation.files.names[1]);
   CHECK(after->stats.samples == 1);
   CHECK(after->stats.lost_samples == 2);
+}
+
+TEST_CASE("a file that begins by itself has what its samples need") {
+  Rotation rotation;
+  RotatingSink& sink = rotation.sink;
+  REQUIRE(sink.begin());
+  REQUIRE(sink.write_image(image_of(1, "/bin/sh")));
+  rotation.add_events({CommEvent{kSecond, 1, 1, "sh", false}, map_of(1, kSecond, ImageId{1})});
+  rotation.reach(2 * kSecond);
+  rotation.files.refusal = ENOSPC;
+  REQUIRE(sink.rotate());
+  rotation.files.refusal = 0;
+  std::this_thread::sleep_for(std::chrono::milliseconds(1100));  // until it is tried again
+  rotation.add_samples({1}, 3 * kSecond);
+  rotation.reach(4 * kSecond, 1);
+  REQUIRE(sink.write_end(4 * kSecond));
+  CHECK(rotation.lines_of(1) == Texts{"1 sh in /bin/sh"});
+  CHECK(raw::read(rotation.files.names[1])->stats.samples == 1);
+  CHECK(sink.dropped_samples() == 0);
 }
 
 TEST_CASE("a directory that is gone ends the recording") {
