@@ -1,6 +1,12 @@
 #include "live/past_state.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <optional>
+
+#include "proc/cgroups.h"
 
 namespace gosym {
 
@@ -9,6 +15,9 @@ namespace {
 // More than programs have; those that map code all the time have any number. The oldest
 // mappings go, and samples in them have no names.
 constexpr size_t kMaxKeptMaps = 4096;
+
+// Containers that come and go leave one each; so many take no time to look at.
+constexpr size_t kManyCgroups = 1000;
 
 // Mappings from before `time` are no longer true.
 void forget_maps_before(std::vector<MapEvent>& maps, uint64_t time) {
@@ -115,8 +124,15 @@ void PastState::append_process(uint32_t pid, std::vector<Event>& events) const {
     events.emplace_back(map);
 }
 
-void PastState::forget_cgroups(const std::function<bool(const CgroupEvent& cgroup)>& is_gone) {
-  std::erase_if(cgroups_, [&](const auto& entry) { return is_gone(entry.second); });
+void PastState::forget_gone_cgroups(const std::function<bool(uint64_t id)>& is_needed) {
+  // The machine's cgroups are looked at only when there are many to forget.
+  auto mount = cgroups_.size() < kManyCgroups ? std::nullopt : proc::cgroup_mount();
+  if (!mount)
+    return;
+  std::erase_if(cgroups_, [&](const auto& entry) {
+    return !is_needed(entry.first) && access((*mount + entry.second.path).c_str(), F_OK) != 0 &&
+           errno == ENOENT;
+  });
 }
 
 }  // namespace gosym

@@ -28,9 +28,9 @@ public:
   // Appends the state of one process alone.
   void append_process(uint32_t pid, std::vector<Event>& events) const;
 
-  // Forgets the cgroups for which this holds.
-  void forget_cgroups(const std::function<bool(const CgroupEvent& cgroup)>& is_gone);
-  size_t cgroup_count() const { return cgroups_.size(); }
+  // Forgets the cgroups that the machine has no more, if there are many, but for those that are
+  // needed.
+  void forget_gone_cgroups(const std::function<bool(uint64_t id)>& is_needed);
 
   size_t process_count() const { return processes_.size(); }
 

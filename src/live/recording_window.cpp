@@ -199,6 +199,7 @@ Result<> RecordingWindow::write_samples(const raw::SampleBatch& batch) {
     samples.first = std::min(samples.first, row.time);
     samples.last = std::max(samples.last, row.time);
     samples.pids.insert(row.pid);
+    samples.cgroups.insert(row.cgroup);
   }
   sample_bytes_ += samples.chunk.raw_size;
   samples_.push_back(std::move(samples));
@@ -300,12 +301,16 @@ void RecordingWindow::move_to(uint64_t begin) {
   events_.erase(events_.begin(), rest);
 }
 
-// Forgets processes that neither have samples in the window nor run. One that has ended may
-// still have samples that are to be named.
+// Forgets processes that neither have samples in the window nor run, and cgroups likewise. One
+// that has ended may still have samples that are to be named.
 void RecordingWindow::forget_ended() {
   std::set<uint32_t> sampled;
-  for (const Samples& some : samples_)
+  std::set<uint64_t> sampled_cgroups;
+  for (const Samples& some : samples_) {
     sampled.insert(some.pids.begin(), some.pids.end());
+    sampled_cgroups.insert(some.cgroups.begin(), some.cgroups.end());
+  }
+  past_.forget_gone_cgroups([&](uint64_t id) { return sampled_cgroups.contains(id); });
   auto is_over = [&](uint32_t pid) { return !sampled.contains(pid) && has_ended_(pid); };
   past_.forget(is_over);
   std::erase_if(perf_maps_, [&](const RecordedPerfMap& map) {

@@ -16,7 +16,7 @@ namespace gosym {
 
 // The last part of a recording, in memory: the samples of so much time, what happened in it,
 // and what was so when it began. What happened before and is over costs nothing, but for
-// images, the files that are kept of them, and cgroups: these stay.
+// images and the files that are kept of them: these stay.
 //
 // The window begins later if that would take too much memory. The recorder writes while others
 // read.
@@ -71,6 +71,7 @@ private:
     uint64_t last = 0;
     uint64_t count = 0;
     std::set<uint32_t> pids;
+    std::set<uint64_t> cgroups;
     bool is_taken = false;
   };
 

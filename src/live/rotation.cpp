@@ -1,7 +1,5 @@
 #include "live/rotation.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -10,7 +8,6 @@
 #include "base/clock.h"
 #include "base/overloaded.h"
 #include "base/text.h"
-#include "proc/cgroups.h"
 #include "raw/reader.h"
 #include "raw/sample_batch.h"
 
@@ -28,9 +25,6 @@ constexpr uint64_t kTimeBetweenTries = 1'000'000'000;
 // Room for the next files, when the disk is full and old ones go: not each write has to make
 // some.
 constexpr uint64_t kRoomForFiles = 16 << 20;
-
-// Containers that come and go leave one each; so many take no time to look at.
-constexpr size_t kManyCgroups = 1000;
 
 bool is_lack_of_room(int cause) {
   return cause == ENOSPC || cause == EDQUOT;
@@ -193,14 +187,7 @@ void RotatingSink::end_file(raw::Writer& writer, uint64_t time) {
 // still come of the others.
 void RotatingSink::forget_ended() {
   past_.forget([&](uint32_t pid) { return !sampled_.contains(pid) && has_ended_(pid); });
-  // The machine's cgroups are looked at only when there are many to forget.
-  if (past_.cgroup_count() < kManyCgroups)
-    return;
-  auto mount = proc::cgroup_mount();
-  if (mount)
-    past_.forget_cgroups([&](const CgroupEvent& cgroup) {
-      return access((*mount + cgroup.path).c_str(), F_OK) != 0 && errno == ENOENT;
-    });
+  past_.forget_gone_cgroups([](uint64_t) { return false; });
 }
 
 Result<> RotatingSink::write_image(const RecordedImage& image) {

@@ -7,6 +7,7 @@
 #include <ostream>
 #include <random>
 
+#include "proc/cgroups.h"
 #include "profile/accumulated_profile.h"
 #include "raw/replay_recording.h"
 #include "raw/sample_batch.h"
@@ -230,6 +231,31 @@ TEST_CASE("window: code that is loaded later hides what was there") {
         Lines{{name + " in A", 2}, {name + " in B", 1}, {name + " in C", 3}});
   reach(window, 63);
   CHECK(in_window(window) == Lines{{name + " in C", 3}});
+}
+
+TEST_CASE("window: of many cgroups those that are gone are forgotten, if they have no sample") {
+  if (!proc::cgroup_mount())
+    return;
+  RecordingWindow window({}, kSpan, runs);
+  std::vector<Event> events;
+  for (uint64_t id = 1; id <= 2000; id++)
+    events.push_back(CgroupEvent{kSecond, id, fmt::format("/gosym-no-such-cgroup-{}", id)});
+  write(window, events);
+  raw::SampleBatch batch;
+  const uint64_t stack[] = {kCode};
+  batch.add({.time = 49 * kSecond,
+             .pid = process(1),
+             .tid = process(1),
+             .kernel_stack = {},
+             .user_stack = stack,
+             .cgroup = 7});
+  REQUIRE(window.write_samples(batch));
+  reach(window, 50);
+  std::vector<uint64_t> left;
+  for (const Event& event : window.since(0).events)
+    if (const auto* cgroup = std::get_if<CgroupEvent>(&event))
+      left.push_back(cgroup->id);
+  CHECK(left == std::vector<uint64_t>{7});
 }
 
 TEST_CASE("window: another process may have the number") {
