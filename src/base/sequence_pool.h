@@ -92,6 +92,8 @@ public:
     return id;
   }
 
+  bool contains(std::span<const T> sequence) const { return numbers_.contains(sequence); }
+
   // Valid until the next call of intern().
   std::span<const T> operator[](uint32_t id) const {
     return std::span(items_).subspan(begins_[id], begins_[id + 1] - begins_[id]);

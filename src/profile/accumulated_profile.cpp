@@ -178,9 +178,10 @@ FunctionId AccumulatedProfile::add_function(Function function, const NewIds& ids
   return known->second;
 }
 
-// The frames of a location of the part, as they are here; the number of the sequence.
-uint32_t AccumulatedProfile::add_frames(const Profile& part, Location& location,
-                                        const NewIds& ids) {
+// The frames of a location of the part, as they are here; the number of the sequence. None: it
+// would be a new one, beyond the limit of locations.
+std::optional<uint32_t> AccumulatedProfile::add_frames(const Profile& part, Location& location,
+                                                       const NewIds& ids) {
   // Frames are compared as sequences of numbers, so that equal ones are stored once.
   std::vector<uint64_t> numbers;
   std::vector<Frame> frames;
@@ -191,6 +192,8 @@ uint32_t AccumulatedProfile::add_frames(const Profile& part, Location& location,
         number_of(static_cast<uint32_t>(frame.source), static_cast<uint32_t>(frame.kind)));
     frames.push_back(frame);
   }
+  if (is_full() && !frames_.contains(numbers))
+    return std::nullopt;
   // A sequence that is new gets the next number, and its frames are appended.
   uint32_t known = frames_.size();
   uint32_t id = frames_.intern(numbers);
@@ -217,17 +220,17 @@ LocationId AccumulatedProfile::add_location(const Profile& part, const Location&
                                             const NewIds& ids) {
   Location added = location;
   added.kernel_name = ids.strings[static_cast<size_t>(location.kernel_name)];
-  uint32_t frames = add_frames(part, added, ids);
+  std::optional<uint32_t> frames = add_frames(part, added, ids);
   const Mapping& mapping = part.mappings[to_index(location.mapping)];
   // Code of a file is told by its image address, which is the same wherever it was mapped.
   bool has_place = location.image_address.has_value();
   LocationKey key = {
       has_place ? to_integer(*location.image_address) : to_integer(location.address),
-      ids.images[mapping.image], frames, static_cast<uint32_t>(added.kernel_name),
+      ids.images[mapping.image], frames.value_or(0), static_cast<uint32_t>(added.kernel_name),
       static_cast<uint32_t>(location.unnamed) << 3 | uint32_t{location.is_creator} << 2 |
           uint32_t{has_place} << 1 | uint32_t{location.is_return}};
   auto next = static_cast<LocationId>(profile_.locations.size());
-  if (profile_.locations.size() >= limits_.locations && !locations_.contains(key)) {
+  if (!frames || (is_full() && !locations_.contains(key))) {
     // One for all that are too many: a frame that is left out.
     added = {};
     added.address = RuntimeAddress{1};

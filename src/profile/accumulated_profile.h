@@ -3,6 +3,7 @@
 #include <tsl/robin_map.h>
 
 #include <map>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -69,7 +70,10 @@ private:
   uint32_t add_image(const ProfileImage& image);
   FunctionId add_function(Function function, const NewIds& ids);
   LocationId add_location(const Profile& part, const Location& location, const NewIds& ids);
-  uint32_t add_frames(const Profile& part, Location& location, const NewIds& ids);
+  std::optional<uint32_t> add_frames(const Profile& part, Location& location,
+                                     const NewIds& ids);
+  // There are as many locations as may be.
+  bool is_full() const { return profile_.locations.size() >= limits_.locations; }
   MappingId add_mapping(Mapping mapping, const NewIds& ids);
   std::pair<StackId, bool> add_stack(std::vector<LocationId> stack);
   uint32_t add_label_set(std::vector<ProfileLabel> labels, const NewIds& ids);

@@ -1,4 +1,5 @@
 #include "live/recording_window.h"
+#include "demo_profile.h"
 
 #include <fmt/core.h>
 
@@ -561,6 +562,16 @@ TEST_CASE("accumulated: beyond its limits samples are still counted") {
   CHECK(profile.locations.size() <= 6);
   // Four names, each with one sample for each of six locations.
   CHECK(profile.samples.size() <= 5 + 4 * 6);
+}
+
+TEST_CASE("accumulated: code beyond the limit of locations takes no frames") {
+  AccumulatedProfile::Limits limits;
+  limits.locations = 1;
+  AccumulatedProfile sum(limits);
+  sum.add(make_demo_profile());
+  CHECK(sum.profile().locations.size() == 2);  // and what stands for all others
+  CHECK(sum.profile().frames.size() == 1);
+  CHECK(sum.profile().total_count() == 8);
 }
 
 }  // namespace gosym::recording_window_test
