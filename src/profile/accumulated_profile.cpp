@@ -33,10 +33,10 @@ CpuCounts renumbered_event(CpuCounts counts, std::span<const uint32_t> events) {
   return counts;
 }
 
-void add_to(RecordingStats& sum, const RecordingStats& part, std::span<const uint32_t> events) {
-  // The time that the kernel charged is known for the sum only if each part knows it. A time of
-  // 0 says that this is the first part.
-  bool is_known = part.charged_ns != 0 && (sum.time == 0 || sum.charged_ns != 0);
+void add_to(RecordingStats& sum, const RecordingStats& part, std::span<const uint32_t> events,
+            bool is_first) {
+  // The time that the kernel charged is known for the sum only if each part knows it.
+  bool is_known = part.charged_ns != 0 && (is_first || sum.charged_ns != 0);
   sum.charged_ns = is_known ? sum.charged_ns + part.charged_ns : 0;
   sum.time = part.time;
   sum.samples += part.samples;
@@ -71,7 +71,8 @@ uint64_t number_of(uint32_t high, uint32_t low) {
 }  // namespace
 
 void AccumulatedProfile::add(const Profile& part, uint32_t first_recording) {
-  if (std::exchange(is_empty_, false)) {
+  bool is_first = std::exchange(is_empty_, false);
+  if (is_first) {
     profile_.info = part.info;
     profile_.start_realtime_ns = part.start_realtime_ns;
     profile_.filter = part.filter;
@@ -126,7 +127,7 @@ void AccumulatedProfile::add(const Profile& part, uint32_t first_recording) {
   }
   std::ranges::stable_sort(profile_.raised_thresholds, std::greater<>(),
                            &RaisedThreshold::nanoseconds);
-  add_counts(part, ids);
+  add_counts(part, ids, is_first);
 }
 
 std::vector<uint32_t> AccumulatedProfile::add_events(const RecordingInfo& info) {
@@ -328,7 +329,7 @@ void AccumulatedProfile::add_sample(SampleCount sample, std::span<const uint64_t
     samples_.add(sample, others, profile_.samples, profile_.other_amounts);
 }
 
-void AccumulatedProfile::add_counts(const Profile& part, const NewIds& ids) {
+void AccumulatedProfile::add_counts(const Profile& part, const NewIds& ids, bool is_first) {
   constexpr size_t kMaxLosses = 1000;  // the last ones are told when they were
   // Parts may begin before the first one did by the wall clock, which somebody can set.
   uint64_t begin =
@@ -336,7 +337,7 @@ void AccumulatedProfile::add_counts(const Profile& part, const NewIds& ids) {
   profile_.duration_ns = std::max(profile_.duration_ns, begin + part.duration_ns);
   add_by_event(profile_.timelines, part.timelines, ids.events,
                [begin](Timeline& sum, const Timeline& timeline) { sum.add(timeline, begin); });
-  add_to(profile_.stats, part.stats, ids.events);
+  add_to(profile_.stats, part.stats, ids.events, is_first);
   for (const Loss& loss : part.losses)
     profile_.losses.push_back(
         {begin + loss.begin, begin + loss.end, renumbered_event(loss.counts, ids.events)});

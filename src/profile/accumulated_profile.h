@@ -79,7 +79,7 @@ private:
   uint32_t add_label_set(std::vector<ProfileLabel> labels, const NewIds& ids);
   OwnerId add_owner(const Owner& owner, const NewIds& ids);
   void add_sample(SampleCount sample, std::span<const uint64_t> others, bool is_short);
-  void add_counts(const Profile& part, const NewIds& ids);
+  void add_counts(const Profile& part, const NewIds& ids, bool is_first);
 
   Limits limits_;
   Profile profile_;

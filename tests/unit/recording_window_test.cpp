@@ -564,6 +564,22 @@ TEST_CASE("accumulated: beyond its limits samples are still counted") {
   CHECK(profile.samples.size() <= 5 + 4 * 6);
 }
 
+TEST_CASE("accumulated: what the kernel charged is known if each part knows it") {
+  Profile known = make_demo_profile();
+  known.stats.time = kSecond;
+  known.stats.charged_ns = 5;
+  Profile unknown = make_demo_profile();  // of a page: it has counts, and no time of them
+  auto charged = [](const Profile& first, const Profile& second) {
+    AccumulatedProfile sum;
+    sum.add(first);
+    sum.add(second);
+    return sum.profile().stats.charged_ns;
+  };
+  CHECK(charged(known, known) == 10);
+  CHECK(charged(known, unknown) == 0);
+  CHECK(charged(unknown, known) == 0);
+}
+
 TEST_CASE("accumulated: code beyond the limit of locations takes no frames") {
   AccumulatedProfile::Limits limits;
   limits.locations = 1;
