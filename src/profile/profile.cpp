@@ -348,8 +348,11 @@ void Timeline::lengthen_steps(uint64_t factor) {
 }
 
 void Timeline::add(const Timeline& other, uint64_t begin) {
-  // An amount of a step lies anywhere in it, so that this has no shorter ones.
-  if (uint64_t common = std::lcm(step_, other.step_); common > step_)
+  // An amount of a step lies anywhere in it, so that this has no shorter ones. Steps of which no
+  // common one has 64 bits are those of a damaged file: they stay as they are.
+  uint64_t common = 0;
+  if (!__builtin_mul_overflow(step_ / std::gcd(step_, other.step_), other.step_, &common) &&
+      common > step_)
     lengthen_steps(common / step_);
   for (size_t i = 0; i < other.amounts_.size(); i++)
     if (other.amounts_[i] > 0)

@@ -1,5 +1,4 @@
 #include "live/recording_window.h"
-#include "demo_profile.h"
 
 #include <fmt/core.h>
 
@@ -8,6 +7,7 @@
 #include <ostream>
 #include <random>
 
+#include "demo_profile.h"
 #include "proc/cgroups.h"
 #include "profile/accumulated_profile.h"
 #include "raw/replay_recording.h"

@@ -618,6 +618,20 @@ TEST_CASE("timeline: steps grow with the time, and parts have what steps have") 
   CHECK(late.amounts().back() == 7);
 }
 
+TEST_CASE("timeline: steps that have no common one of 64 bits are added up as they are") {
+  Timeline timeline(UINT64_MAX);
+  timeline.add(0, 1);
+  Timeline other(UINT64_MAX - 1);
+  other.add(0, 2);
+  timeline.add(other, 0);
+  CHECK(timeline.step() == UINT64_MAX);
+  CHECK(timeline.amounts() == std::vector<uint64_t>{3});
+  Timeline coarse(3'000'000);
+  coarse.add(0, 4);
+  coarse.add(Timeline(2'000'000), 0);
+  CHECK(coarse.step() == 6'000'000);
+}
+
 TEST_CASE("timeline: one of longer steps is added to one of shorter ones") {
   Timeline sum;
   sum.add(19'000'000, 1);
