@@ -305,6 +305,16 @@ public:
   }
 
 private:
+  // The sampling interval in milliseconds, of the first clock; 1 without one: samples of waits
+  // have the time that each of them took.
+  double interval() const {
+    const std::vector<RecordedEvent>& events = profile_.info.events;
+    for (uint32_t i = 0; i < events.size(); i++)
+      if (measures_time(events[i]) && !is_weighted(events[i]))
+        return firefox_ms(profile_.period(i));
+    return 1;
+  }
+
   void write_meta() {
     const RecordingInfo& info = profile_.info;
     // Members without a meaning here are there because the viewer demands them.
@@ -312,9 +322,7 @@ private:
     json_.begin_object();
     json_.field("version", kGeckoVersion);
     json_.field("preprocessedProfileVersion", kProcessedVersion);
-    // The sampling interval in milliseconds; 1 for events that measure no time.
-    bool is_time = measures_time(info.events.front());
-    json_.field("interval", is_time ? firefox_ms(profile_.period()) : 1.0);
+    json_.field("interval", interval());
     json_.field("startTime", firefox_ms(profile_.start_realtime_ns));
     json_.field("processType", 0u);
     json_.field("product", info.command_line.empty() ? "gosym" : info.command_line);

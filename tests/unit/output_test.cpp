@@ -7,6 +7,7 @@
 #include "base/mapped_file.h"
 #include "base/text.h"
 #include "demo_profile.h"
+#include "output/firefox.h"
 #include "output/folded.h"
 #include "output/format.h"
 #include "output/json.h"
@@ -291,6 +292,19 @@ TEST_CASE("outputs: time that is not CPU time, by state and by who ended it") {
   CHECK(make_text(profile, {.by = {{Dimension::Kind::kWaker}}}).find("  nginx (7)\n") !=
         text.npos);
   CHECK(profile.skipped_in(30'000'000) == 0);
+}
+
+TEST_CASE("firefox: the interval is that of the first clock, or 1 ms") {
+  Profile profile = make_demo_profile();
+  auto has = [&](std::string_view part) {
+    return written_by(write_firefox, profile).find(part) != std::string::npos;
+  };
+  CHECK(has("\"interval\":10.0,"));
+  RecordedEvent clock = profile.info.events[0];
+  profile.info.events = {{"off-cpu", 0, 10'000'000, "nanoseconds"}};
+  CHECK(has("\"interval\":1.0,"));
+  profile.info.events.push_back(clock);
+  CHECK(has("\"interval\":10.0,"));
 }
 
 TEST_CASE("outputs: whose threshold was raised, and to what, of waits") {
