@@ -56,6 +56,8 @@ Screen screen_of(const ReportOptions& options) {
 
 Result<> write_profile(Profile& profile, const Format& format, const ReportOptions& options,
                        FunctionLines& lines, std::vector<SourceText> sources) {
+  if (auto checked = check_samples(profile, format); !checked)
+    return checked;
   ViewOptions view = options.view;
   view.sources = std::move(sources);
   // Source lines are read by the command: views do not open files.

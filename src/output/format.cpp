@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "output/firefox.h"
 #include "output/folded.h"
 #include "output/html.h"
@@ -53,6 +54,7 @@ constexpr Format kFormats[] = {
      .events = EventsWritten::kTogether,
      .is_whole = true,
      .help = "Write each sample as perf script does",
+     .max_samples = kMaxScriptSamples,
      .next_command = "stackcollapse-perf.pl {} | flamegraph.pl > cpu.svg",
      .write = [](const Profile& p, const ViewOptions&,
                  const Write& w) { write_perf_script(p, w); }},
@@ -141,6 +143,15 @@ Readers readers_of(std::string_view format, const Profile& profile) {
   // The other formats have names and lines, or write 0 for addresses of the kernel.
   bool has_addresses = format == "pprof" || (of && of->is_request);
   return has_addresses && has_kernel ? Readers::kOwner : Readers::kUmask;
+}
+
+Result<> check_samples(const Profile& profile, const Format& format) {
+  uint64_t count = profile.total_count();
+  if (count <= format.max_samples)
+    return Ok{};
+  return errorf("{} writes each sample by itself: {} are more than {}", format.name,
+                with_commas(count), with_commas(format.max_samples))
+      .with_hint("--folded has a line for each stack, with its number");
 }
 
 void write_events(const Profile& profile, const Format& format, const ViewOptions& view,

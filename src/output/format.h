@@ -3,6 +3,7 @@
 #include <span>
 #include <string_view>
 
+#include "base/result.h"
 #include "output/output_file.h"
 #include "output/view_options.h"
 #include "output/write.h"
@@ -26,7 +27,8 @@ struct Format {
   bool is_whole = false;       // whose the samples are, when they came, all names: read back
   bool is_request = false;     // to a server, as gosym push sends it
   std::string_view help = {};  // of the option of its name; empty: it has none
-  bool names_file = false;     // that option has a value, the file to be written
+  uint64_t max_samples = UINT64_MAX;   // fewer where each takes lines of its own
+  bool names_file = false;             // that option has a value, the file to be written
   std::string_view next_command = {};  // what may be done with the file, "{}"; empty: read it
   void (*write)(const Profile& profile, const ViewOptions& options, const Write& write);
 };
@@ -40,6 +42,9 @@ const Format* find_format(std::string_view name);
 // kernel's code tell where it was loaded, which only root may know: a file with them is for its
 // owner, as recordings are.
 Readers readers_of(std::string_view format, const Profile& profile);
+
+// An error if it has more samples than the format is written of.
+Result<> check_samples(const Profile& profile, const Format& format);
 
 // Writes a profile with all of its events, as the format takes them.
 void write_events(const Profile& profile, const Format& format, const ViewOptions& view,

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 #include "output/write.h"
 #include "profile/profile.h"
 
@@ -15,6 +17,9 @@ namespace gosym {
 // An inlined call has the file "inlined". Seconds are since the recording began, in the steps
 // that the profile has of time. Addresses of the kernel are 0: only root may know them. Spaces
 // in the names of files are "\x20", for readers end them there.
+//
+// A file of few bytes can say any number of samples: more than this are refused.
+inline constexpr uint64_t kMaxScriptSamples = 200'000'000;
 void write_perf_script(const Profile& profile, const Write& write);
 
 }  // namespace gosym

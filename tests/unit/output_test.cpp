@@ -294,6 +294,17 @@ TEST_CASE("outputs: time that is not CPU time, by state and by who ended it") {
   CHECK(profile.skipped_in(30'000'000) == 0);
 }
 
+TEST_CASE("formats: one that writes each sample by itself refuses more than can be written") {
+  Profile profile = make_demo_profile();
+  CHECK(check_samples(profile, *find_format("script")));
+  profile.samples[0].count = 5'000'000'000;
+  CHECK(check_samples(profile, *find_format("folded")));
+  auto checked = check_samples(profile, *find_format("script"));
+  REQUIRE_FALSE(checked);
+  CHECK(checked.error().message() ==
+        "script writes each sample by itself: 5,000,000,003 are more than 200,000,000");
+}
+
 TEST_CASE("firefox: the interval is that of the first clock, or 1 ms") {
   Profile profile = make_demo_profile();
   auto has = [&](std::string_view part) {

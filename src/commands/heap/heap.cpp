@@ -192,6 +192,8 @@ Result<> write_profile(Profile& profile, std::string_view header, HeapOptions& o
   bool is_on_screen = options.output == "-";
   // A file gets no colours and no limits.
   options.view.screen = is_on_screen ? standard_output(options.colour) : Screen();
+  if (auto checked = check_samples(profile, format); !checked)
+    return checked;
   auto file = OutputFile::open(options.output, readers_of(format.name, profile));
   if (!file)
     return std::move(file).error();
