@@ -33,6 +33,13 @@ std::vector<double> bases_of(const Counts& counts, Per per) {
   return std::vector<double>(counts.whole.size(), 1.0);
 }
 
+// Diff refuses a profile without samples, but those of a time that was chosen may all be parts of
+// waits that count elsewhere, or weigh nothing.
+double samples_in(double amount, const Counts& counts) {
+  double of_sample = counts.amount_of_sample();
+  return of_sample > 0 ? amount / of_sample : 0;
+}
+
 }  // namespace
 
 Comparer::Comparer(const Counts& before, const Counts& after, const DifferenceOptions& options)
@@ -150,9 +157,7 @@ DifferenceRow Comparer::compare(std::span<const double> before, std::span<const 
   row.after.variance = std::max(row.after.variance, least_after);
   row.random_error = std::sqrt(least_before + least_after);
   row.change = change_of(row.before, row.after);
-  // Neither profile is without samples: diff refuses such a one.
-  row.samples =
-      amount_before / before_.amount_of_sample() + amount_after / after_.amount_of_sample();
+  row.samples = samples_in(amount_before, before_) + samples_in(amount_after, after_);
   bool has_variances = row.before.freedom > 0 && row.after.freedom > 0;
   if (!has_variances)
     row.verdict = Verdict::kUntold;
