@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "output/notes.h"
+#include "profile/own_code.h"
 #include "view/call_tree.h"
 #include "view/category.h"
 
@@ -169,7 +170,7 @@ private:
     // nothing of the program's work.
     Category category = category_of(profile_.strings[function.name], package,
                                     profile_.images[key.image].file.path, key.is_kernel);
-    if (package == "runtime" || category.kind == Category::Kind::kOther)
+    if (is_runtime_package(package) || category.kind == Category::Kind::kOther)
       return BoxKind::kRuntime;
     return category.kind == Category::Kind::kWork ? BoxKind::kWork : BoxKind::kProgram;
   }

@@ -162,6 +162,11 @@ std::string own_code_text(const Profile& profile, const std::vector<bool>& is_of
   return first_of(rules, ", ");
 }
 
+bool is_runtime_package(std::string_view package) {
+  return package == "runtime" || package.starts_with("runtime/") ||
+         package.starts_with("internal/runtime/");
+}
+
 OwnAmounts own_amounts(const Profile& profile, const std::vector<bool>& is_of_own) {
   OwnAmounts amounts;
   for (const SampleCount& sample : profile.samples) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "profile/profile.h"
@@ -23,6 +24,9 @@ bool is_own(const Profile& profile, const Location& location, const Frame& frame
 bool is_surely_own(const Profile& profile, const Location& location, const Frame& frame);
 // Code without a name is own where all code of its executable is.
 bool is_own(const Profile& profile, const Location& location);
+
+// "runtime", "runtime/pprof", "internal/runtime/maps": a package of Go's runtime.
+bool is_runtime_package(std::string_view package);
 
 // One answer a location: true if any of its frames is own.
 std::vector<bool> find_own(const Profile& profile);

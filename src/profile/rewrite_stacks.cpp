@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "profile/filter.h"
+#include "profile/own_code.h"
 #include "profile/sample_counter.h"
 
 namespace gosym {
@@ -148,8 +149,7 @@ namespace {
 // "runtime.futex", "internal/runtime/syscall.Syscall6"; "internal/poll.runtime_pollWait", which
 // is the runtime's under another package's name; and the assembly that enters the kernel.
 bool is_of_go_runtime(std::string_view package, std::string_view name) {
-  if (package == "runtime" || package.starts_with("runtime/") ||
-      package.starts_with("internal/runtime/"))
+  if (is_runtime_package(package))
     return true;
   if (!name.starts_with(package) || package.empty())
     return false;

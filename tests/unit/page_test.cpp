@@ -707,4 +707,15 @@ TEST_CASE("svg: boxes as wide as their share, with a tooltip each") {
   CHECK(svg.find(">main.compute</text>") != std::string::npos);
 }
 
+TEST_CASE("svg: all packages of Go's runtime have its colour") {
+  Profile profile = make_demo_profile();
+  for (std::string_view package : {"runtime", "runtime/pprof", "internal/runtime/maps"}) {
+    profile.functions[2].package = profile.strings.intern(package);
+    std::string svg = make_svg(profile);
+    size_t box = svg.find("<title>main.compute:");
+    REQUIRE(box != std::string::npos);
+    CHECK(svg.substr(svg.find("hsl(", box), 8) == "hsl(190,");
+  }
+}
+
 }  // namespace gosym::page_test

@@ -185,6 +185,9 @@ function moduleOfFrame(profile, frame) {
     : moduleText(profile, frames.module[frame]);
 }
 
+// As is_runtime_package() of own_code.h.
+const isRuntimePackage = (path) => /^(runtime(\/|$)|internal\/runtime\/)/.test(path);
+
 // Kinds of frames by the language they are written in, for colours.
 // kindOf() has their indexes, and kKindColours their colours.
 const kKinds = ["own Go code", "Go standard library", "Go runtime", "C, C++, Rust, other", "kernel",
@@ -207,7 +210,7 @@ function kindOf(profile, frame) {
   const isGo = kGoSources.includes(source) || texts[functions.file[id]].endsWith(".go");
   if (!isGo)
     return 3;
-  if (path === "runtime" || /^(internal\/)?runtime(\/|$)/.test(path) || name.startsWith("runtime."))
+  if (isRuntimePackage(path) || name.startsWith("runtime."))
     return 2;
   // By the rule of the go command: only a path whose first element has a dot is not of the library.
   return path !== "" && path !== "main" && !path.split("/")[0].includes(".") ? 1 : 0;
@@ -993,7 +996,7 @@ function waitNodes({frames, functions, modules, texts, tree: {count, parent, fra
     if (id < 0 || !kGoSources.includes(frames.source[of]))
       return false;
     const name = texts[functions.name[id]], path = texts[functions.package[id]];
-    if (/^(internal\/)?runtime(\/|$)/.test(path))
+    if (isRuntimePackage(path))
       return true;
     return path !== "" && name.startsWith(path) && (name.startsWith(".runtime_", path.length) ||
       (path === "syscall" && /^\.([Rr]aw)?(Syscall|Vfork)/.test(name.slice(path.length))));
