@@ -282,12 +282,11 @@ Result<> Recorder::end_part() {
     return collected;
   if (auto written = write(); !written)
     return written;
-  // Before the maps are written, so that those of processes which run have room in each part.
-  perf_maps_.begin_part();
   if (auto written = write_perf_maps(last_write_); !written)
     return written;
   for (auto& [pid, process] : processes_)
     process.is_in_part = false;
+  perf_maps_.begin_part();
   archive_.begin_part();
   perf_map_problems_.clear();
   return sink_.write_stats(stats());
