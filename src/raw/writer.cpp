@@ -315,14 +315,16 @@ Result<OutputFile> create(const std::string& path) {
   Result<> done = Ok{};
   // Another recorder may put a file of its own in place between the two steps: then its file is
   // set aside as well, unless it is still locked.
+  bool has_set_aside = false;
   for (int i = 0; done && i < kMaxTries; i++) {
-    auto has_set_aside = set_aside(path);
-    if (!has_set_aside) {
-      done = std::move(has_set_aside).error();
+    auto is_set_aside = set_aside(path);
+    if (!is_set_aside) {
+      done = std::move(is_set_aside).error();
       break;
     }
+    has_set_aside |= *is_set_aside;
     if (rename_to_nothing(AT_FDCWD, draft, path))
-      return OutputFile{std::move(fd), quoted(path), /*is_ours=*/true, *has_set_aside};
+      return OutputFile{std::move(fd), quoted(path), /*is_ours=*/true, has_set_aside};
     if (errno != EEXIST || i + 1 == kMaxTries)
       done = system_error("cannot create " + quoted(path), errno);
   }
