@@ -49,9 +49,17 @@ std::optional<std::string> find_cgroup_mount(std::string_view mountinfo) {
   return std::nullopt;
 }
 
+std::optional<CgroupLine> parse_cgroup_line(std::string_view line) {
+  size_t first = line.find(':');
+  size_t second = first == line.npos ? line.npos : line.find(':', first + 1);
+  if (second == line.npos)
+    return std::nullopt;
+  return CgroupLine{line.substr(first + 1, second - first - 1), line.substr(second + 1)};
+}
+
 namespace {
 
-// A file system for cgroups that has a line "N:CONTROLLERS:PATH" in /proc/self/cgroup.
+// A file system for cgroups that has a line in /proc/self/cgroup.
 struct Hierarchy {
   std::string mount;
   std::string limit_file;
@@ -61,15 +69,15 @@ struct Hierarchy {
 // v2 has no number and no controllers in that line, v1 both; the mount of v1 is found by its
 // controller in the options of the file system.
 std::optional<Hierarchy> hierarchy_of(std::string_view line, std::string_view mountinfo) {
-  std::vector<std::string_view> fields = split(line, ':');
-  if (fields.size() < 3)
+  auto cgroup = parse_cgroup_line(line);
+  if (!cgroup)
     return std::nullopt;
-  std::string path(fields[2]);
-  if (fields[1].empty()) {
+  std::string path(cgroup->path);
+  if (cgroup->controllers.empty()) {
     auto mount = find_cgroup_mount(mountinfo);
     return mount ? std::optional(Hierarchy{*mount, "memory.max", path}) : std::nullopt;
   }
-  if (fields[1] != "memory")
+  if (cgroup->controllers != "memory")
     return std::nullopt;
   while (!mountinfo.empty()) {
     std::string_view mount = take_line(mountinfo);

@@ -24,6 +24,14 @@ struct Cgroup {
 // and \040, \011, \012, \134 for space, tab, newline and backslash in paths.
 std::optional<std::string> find_cgroup_mount(std::string_view mountinfo);
 
+// A line "N:CONTROLLERS:PATH" of /proc/PID/cgroup; a path may have colons, as those of containerd
+// have. None if it is no such line.
+struct CgroupLine {
+  std::string_view controllers;
+  std::string_view path;
+};
+std::optional<CgroupLine> parse_cgroup_line(std::string_view line);
+
 // The mount point for this process.
 std::optional<std::string> cgroup_mount();
 

@@ -186,6 +186,20 @@ TEST_CASE("cpus: numbers and ranges, in order and each once") {
   CHECK_FALSE(proc::online_cpus().empty());
 }
 
+TEST_CASE("cgroups: lines of a process") {
+  auto parse = [](std::string_view line) {
+    auto parsed = proc::parse_cgroup_line(line);
+    REQUIRE(parsed);
+    return fmt::format("{} in {}", parsed->path, parsed->controllers);
+  };
+  CHECK(parse("0::/system.slice/a.service") == "/system.slice/a.service in ");
+  CHECK(parse("4:cpu,cpuacct:/") == "/ in cpu,cpuacct");
+  CHECK(parse("9:memory:/a.slice:cri-containerd:0f") == "/a.slice:cri-containerd:0f in memory");
+  CHECK(parse("0::") == " in ");
+  for (std::string_view line : {"", "0", "0:", "0:memory", "/a"})
+    CHECK_FALSE(proc::parse_cgroup_line(line));
+}
+
 TEST_CASE("cgroups: where their hierarchy is mounted") {
   const std::string line =
       "30 23 0:26 / /sys/fs/cgroup\\040two\\134 rw,nosuid shared:4 - cgroup2 none rw\n";
