@@ -10,6 +10,7 @@
 #include <csignal>
 #include <mutex>
 #include <set>
+#include <vector>
 
 #include "base/clock.h"
 #include "confine/channel.h"
@@ -40,10 +41,15 @@ int start_helper(HelperKind kind, UniqueFd& channel) {
 }
 
 // A helper that waits in the kernel for a file system that does not answer stays: waiting for
-// its end would hang as well.
+// its end would hang as well. Helpers end a little later than they are told to, and leave the
+// table of processes when the next one is ended.
 void end_helper(int pid) {
+  static std::mutex mutex;
+  static std::vector<int> ending;
   kill(pid, SIGKILL);
-  waitpid(pid, nullptr, WNOHANG);
+  std::lock_guard lock(mutex);
+  ending.push_back(pid);
+  std::erase_if(ending, [](int helper) { return waitpid(helper, nullptr, WNOHANG) != 0; });
 }
 
 // 'D' and the like; '\0': not known.

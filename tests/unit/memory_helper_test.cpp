@@ -11,6 +11,7 @@
 #include <numeric>
 
 #include "base/exit_status.h"
+#include "base/mapped_file.h"
 #include "confine/channel.h"
 
 namespace gosym::memory_helper_test {
@@ -80,6 +81,24 @@ TEST_CASE("memory helper: says that a process has ended, and reads others afterw
   REQUIRE(helper.read(static_cast<uint32_t>(getpid()), {&piece, 1}));
   CHECK(copy == 7);
   CHECK(helper.hung_count() == 0);
+}
+
+TEST_CASE("memory helper: those that were ended do not stay in the table of processes") {
+  auto count_children = [] {
+    auto text = read_file("/proc/thread-self/children", 1 << 16);
+    REQUIRE(text);
+    return std::ranges::count(*text, ' ');
+  };
+  auto before = count_children();
+  for (int i = 0; i < 5; i++) {
+    MemoryHelper helper(MemoryHelper::kPatienceOfCommand);
+    uint64_t word = 7;
+    uint64_t copy = 0;
+    proc::MemoryPiece piece = {address_of(&word), std::as_writable_bytes(std::span(&copy, 1))};
+    REQUIRE(helper.read(static_cast<uint32_t>(getpid()), {&piece, 1}));
+  }
+  // The last one may not have ended yet, and those of other tests have.
+  CHECK(count_children() <= before + 1);
 }
 
 TEST_CASE("memory helper: reads nothing once the time of a recording is over") {
