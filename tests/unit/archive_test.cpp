@@ -324,8 +324,10 @@ TEST_CASE("archive: of each user's files, and of all, no more than a share is ke
     CHECK_FALSE(shares.take(ours, UINT64_MAX));
   }
   // Users of containers count as who may have them.
-  ArchiveShares shares("nobody:100000:65536\n6000:200000:10\nnone:300000:10\nwrong\n4000:-1:9",
-                       nobody_is_4000);
+  ArchiveShares shares(
+      "nobody:100000:65536\n6000:200000:10\nnone:300000:10\nwrong\n4000:-1:9\n"
+      "6000:400000:18446744073709551615",
+      nobody_is_4000);
   CHECK(shares.take(100'000, 300 * kMiB));
   CHECK(shares.take(165'535, 200 * kMiB));
   CHECK_FALSE(shares.take(4000, 100 * kMiB));
@@ -334,6 +336,7 @@ TEST_CASE("archive: of each user's files, and of all, no more than a share is ke
   CHECK_FALSE(shares.take(200'009, 300 * kMiB));
   CHECK(shares.take(200'010, 300 * kMiB));
   CHECK(shares.take(300'000, 300 * kMiB));
+  CHECK(shares.take(400'000, 300 * kMiB));
 }
 
 TEST_CASE("archive: a file that is deleted is kept once, as soon as its process has samples") {

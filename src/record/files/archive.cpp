@@ -182,7 +182,7 @@ ArchiveShares::ArchiveShares(std::string_view subordinates, FindUser find_user) 
     auto user =
         number ? std::optional(static_cast<uid_t>(*number)) : find_user(std::string(fields[0]));
     // Lines that make no sense are passed over: others write this file.
-    if (begin && count && user && *begin + *count <= UINT32_MAX && *begin <= UINT32_MAX)
+    if (begin && count && user && *begin <= UINT32_MAX && *count <= UINT32_MAX - *begin)
       subordinates_.push_back({static_cast<uid_t>(*begin), static_cast<uid_t>(*count), *user});
   }
 }
