@@ -201,7 +201,8 @@ public:
       bool is_named = !base && is_named_input(files_, request.path);
       // The way by a descriptor is a link of /proc, which has to be followed.
       if (!base && found_.replace(request.path))
-        request.flags &= ~uint64_t{O_NOFOLLOW};
+        request.flags &= request.ask == FileCall::kOpen ? ~uint64_t{O_NOFOLLOW}
+                                                        : ~uint64_t{AT_SYMLINK_NOFOLLOW};
       FileReply reply{};
       reply.number = request.number;
       errno = 0;
