@@ -196,7 +196,9 @@ constexpr Harmless kHarmless[] = {
     {SCMP_SYS(prctl), 0, kInt, 0x53564d41 /* PR_SET_VMA */},
     // Our own limits, not those of another process.
     {SCMP_SYS(prlimit64), 0, kInt, 0},
-    // Files that lie open, without a path.
+    // Files that lie open, without a path. A filter does not see whether there is one: by this
+    // flag, as by readlink(2), it can be found out which files there are, but not what is in
+    // them.
     {SCMP_SYS(newfstatat), 3, AT_EMPTY_PATH, AT_EMPTY_PATH},
     {SCMP_SYS(statx), 2, AT_EMPTY_PATH, AT_EMPTY_PATH}};
 
