@@ -13,14 +13,16 @@
 // so that the verifier looks at it once and not in each turn of a loop.
 __noinline bool follows_call(__u64 address) {
 #if defined(__TARGET_ARCH_x86)
-  __u8 code[6];
+  __u8 code[7];
   if (bpf_probe_read_user(code, sizeof(code), (void*)(address - sizeof(code))))
     return false;
   // call rel32; or opcode ff /2, whose operand has no, one or four bytes of displacement. An
-  // operand with an index and a displacement is a byte longer, and is not seen.
-  return code[1] == 0xe8 || (code[4] == 0xff && (code[5] & 0x38) == 0x10) ||
-         (code[3] == 0xff && (code[4] & 0x38) == 0x10) ||
-         (code[0] == 0xff && (code[1] & 0x38) == 0x10);
+  // operand with an index, or with the stack pointer, has a byte for that; beside a
+  // displacement of one byte or of four the byte behind the opcode is always the same then.
+  return code[2] == 0xe8 || (code[5] == 0xff && (code[6] & 0x38) == 0x10) ||
+         (code[4] == 0xff && (code[5] & 0x38) == 0x10) ||
+         (code[1] == 0xff && (code[2] & 0x38) == 0x10) ||
+         (code[3] == 0xff && code[4] == 0x54) || (code[0] == 0xff && code[1] == 0x94);
 #else
   __u32 instruction;
   if (bpf_probe_read_user(&instruction, sizeof(instruction), (void*)(address - 4)))
