@@ -58,6 +58,7 @@ public:
   std::set<uint32_t> take_refused() override;
   Result<> follow_cpus(std::vector<SidebandRecord>& records) override;
   Counters counters() const override;
+  uint64_t charged_ns() const override { return inner_ ? inner_->charged_ns() : 0; }
   std::string name() const override { return inner_ ? inner_->name() : "goroutines"; }
   std::string shortcomings() const override { return inner_ ? inner_->shortcomings() : ""; }
   bool sees_kernel() const override { return inner_ && inner_->sees_kernel(); }

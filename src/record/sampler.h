@@ -169,7 +169,7 @@ public:
 
   virtual Counters counters() const = 0;
 
-  // As Counters has it, but up to now, also where that takes a look at each thread.
+  // Counters::charged_ns up to now, also where that takes a look at each thread.
   virtual uint64_t charged_ns() const { return counters().charged_ns; }
   virtual std::string name() const { return "bpf"; }
   // Why it is not the best there is, and what its recording lacks; empty if it is.

@@ -212,7 +212,7 @@ Result<LooksEnd> look_repeatedly(const Looks& looks, const GoroutineFilter& filt
       // A look begins one interval after the one before has ended.
       wait_for_look(taken + 1, looks.shows_progress ? looks.count : 0, looks.interval_ns);
     auto look = look_at(open_source(*looks.chosen), filter, has_system);
-    // What was read may be of another process that was given the number.
+    // Another process may have been given the number, and be what was read.
     auto is_there = check_is_there(*looks.chosen);
     // A process that ends is the usual end of a watch, and opening it then fails with
     // kNoTarget; before `least` looks there is nothing to show.
