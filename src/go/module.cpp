@@ -74,13 +74,14 @@ bool has_runtime(const Pclntab& table) {
   return false;
 }
 
-// Tables without a section of their own, in segments that have all of `flags`: section headers
-// stripped, or merged into .data.rel.ro by an external linker. Headers are aligned to a
-// pointer; no coarser alignment holds from Go 1.26 on.
-std::vector<TablePlace> find_by_scan(const Image& image, uint32_t flags) {
+// Tables without a section of their own, in `parts` of the image: section headers stripped, or
+// merged into .data.rel.ro by an external linker. Headers are aligned to a pointer; no coarser
+// alignment holds from Go 1.26 on.
+std::vector<TablePlace> find_by_scan(const Image& image,
+                                     const std::vector<elf::LoadedBytes>& parts) {
   std::vector<TablePlace> places;
   int candidates = 0;
-  for (const auto& [address, bytes] : image.loaded_segments(flags)) {
+  for (const auto& [address, bytes] : parts) {
     uint64_t misalignment = to_integer(address) % image.pointer_size;
     uint64_t first = misalignment == 0 ? 0 : image.pointer_size - misalignment;
     for (uint64_t i = first; i < bytes.size(); i += image.pointer_size) {
@@ -98,6 +99,46 @@ std::vector<TablePlace> find_by_scan(const Image& image, uint32_t flags) {
     }
   }
   return places;
+}
+
+// True if its sections are not those of a Go program: each of these has some that only Go's
+// linker makes.
+bool has_other_sections(const Image& image) {
+  auto is_go = [](const elf::Section& section) {
+    return section.name.starts_with(".go") || section.name.starts_with(".note.go");
+  };
+  return !image.sections.empty() && std::ranges::none_of(image.sections, is_go);
+}
+
+// False for code, constants, and tables that are another's.
+bool may_hold_table(const elf::Section& section) {
+  constexpr std::string_view kOthers[] = {".rodata", ".eh_frame", ".gcc_except_table"};
+  return section.type == SHT_PROGBITS &&
+         (section.flags & (SHF_ALLOC | SHF_EXECINSTR)) == SHF_ALLOC &&
+         std::ranges::none_of(
+             kOthers, [&](std::string_view other) { return section.name.starts_with(other); });
+}
+
+// Bytes of segments that are not written, in which a table may lie. Nearly all of a large C++
+// library is code and constants: no page of these is looked at without need.
+std::vector<elf::LoadedBytes> unwritten_parts(const Image& image) {
+  if (!has_other_sections(image))
+    return image.loaded_segments(0);
+  std::vector<elf::LoadedBytes> parts;
+  uint64_t left = image.file.size();
+  for (const elf::Section& section : image.sections) {
+    auto bytes = image.contents(section);
+    auto loaded = image.loaded_from(section.address);
+    bool is_loaded = bytes && loaded && loaded->data() == bytes->data();
+    if (!is_loaded || !may_hold_table(section))
+      continue;
+    // Overlapping sections could otherwise make a small file endless to search.
+    if (bytes->size() > left)
+      break;
+    left -= bytes->size();
+    parts.push_back({section.address, *bytes});
+  }
+  return parts;
 }
 
 Result<std::vector<TextPart>> read_text_parts(const ModuleData& data) {
@@ -383,7 +424,7 @@ const elf::Section* find_table_section(const Image& image) {
 std::vector<TablePlace> find_table_places(const Image& image) {
   const elf::Section* section = find_table_section(image);
   if (!section)
-    return find_by_scan(image, 0);
+    return find_by_scan(image, image.loaded_segments(0));
   auto place = place_of(image, *section);
   return place ? std::vector{*place} : std::vector<TablePlace>();
 }
@@ -408,16 +449,17 @@ std::optional<Result<Module>> find_module(const Image& image) {
   std::optional<Result<Module>> module = read_section(image);
   if (module && *module)
     return module;
-  // A damaged section does not rule out a whole table elsewhere. External linkers merge it into
-  // data that is relocated: no need to look through the rest, two thirds of an image.
-  for (uint32_t flags : {uint32_t{PF_W}, uint32_t{0}}) {
-    auto scanned = read_scanned(image, find_by_scan(image, flags));
+  auto scan = [&](const std::vector<elf::LoadedBytes>& parts) {
+    auto scanned = read_scanned(image, find_by_scan(image, parts));
     // An error of the scan does not replace that of the section, which tells more.
     if (scanned && (*scanned || !module))
       module = std::move(scanned);
-    if (is_confirmed(module))
-      break;
-  }
+    return is_confirmed(module);
+  };
+  // A damaged section does not rule out a whole table elsewhere. External linkers merge it into
+  // data that is relocated: no need to look through the rest, two thirds of an image.
+  if (!scan(image.loaded_segments(PF_W)))
+    scan(unwritten_parts(image));
   return module;
 }
 
@@ -431,13 +473,17 @@ std::optional<Module> read_module_of_section(const Image& image) {
   return is_certain ? std::optional(**std::move(module)) : std::nullopt;
 }
 
-Result<std::optional<Module>> read_module(const Image& image, std::span<std::byte> file) {
+Result<std::optional<Module>> read_module(const Image& image, std::span<std::byte> file,
+                                          bool* has_relocated) {
   auto module = find_module(image);
   // Most linkers leave the words as they will be, and those of the function table count from
   // the text base since Go 1.18. Then there is no need for 300,000 relocations, 10 ms of them.
   bool is_relocated = is_confirmed(module) && (*module)->table.has_offsets();
-  if (!is_relocated && module && elf::relocate(image, file))
+  bool has_changed = !is_relocated && module && elf::relocate(image, file);
+  if (has_changed)
     module = find_module(image);
+  if (has_relocated)
+    *has_relocated = has_changed;
   if (!module)
     return std::optional<Module>();
   if (!*module)

@@ -71,8 +71,10 @@ std::vector<TablePlace> find_table_places(const elf::Image& image);
 // None if the image has no Go function table; an error if it has one that cannot be used.
 //
 // Relocates the image if it has a table that cannot be read otherwise, as those of some linkers
-// (lld): `file` are the image's bytes, private to us. `image` must outlive the module.
-Result<std::optional<Module>> read_module(const elf::Image& image, std::span<std::byte> file);
+// (lld): `file` are the image's bytes, private to us; `has_relocated` says whether any was
+// changed. `image` must outlive the module.
+Result<std::optional<Module>> read_module(const elf::Image& image, std::span<std::byte> file,
+                                          bool* has_relocated = nullptr);
 
 // The module whose table lies in its section, where that is certain without a look through the
 // file and without relocation: for one who may not take long. It is what read_module() gives.

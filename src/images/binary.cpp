@@ -24,11 +24,17 @@ void Binary::read_module() {
   if (has_read_module_ || !file_)
     return;
   has_read_module_ = true;
-  auto module = go::read_module(image_, file_->writable_bytes());
+  auto module = go::read_module(image_, file_->writable_bytes(), &is_relocated_);
   if (module)
     go_module_ = *std::move(module);
   else
     go_problem_ = std::move(module).error().context("Go function table").message();
+}
+
+void Binary::forget_pages() const {
+  // Words that were relocated are nowhere but in memory.
+  if (file_ && !is_relocated_)
+    file_->forget_pages();
 }
 
 const std::optional<go::Module>& Binary::go_module() {

@@ -28,6 +28,9 @@ public:
   int64_t mtime_ns() const { return file_ ? file_->mtime_ns() : 0; }
   std::optional<uid_t> owner() const { return file_ ? file_->owner() : std::nullopt; }
 
+  // See MappedFile: what was read stays valid.
+  void forget_pages() const;
+
   // None if there is no Go function table, or one that cannot be used.
   const std::optional<go::Module>& go_module();
   // Why the Go function table cannot be used; empty if it can be, or if there is none.
@@ -43,6 +46,7 @@ private:
   std::unique_ptr<MappedFile> file_;  // null: the image lies in memory
   elf::Image image_;
   bool has_read_module_ = false;
+  bool is_relocated_ = false;
   std::optional<go::Module> go_module_;
   std::string go_problem_;
   bool has_read_frames_ = false;

@@ -15,4 +15,11 @@ RecordedBinary ImageCache::open(const RecordedImage& image, const DebugFileOptio
   return opened;
 }
 
+void ImageCache::forget_pages() const {
+  opened_.for_each([](const Opened& opened) {
+    if (opened.binary.binary)
+      opened.binary.binary->forget_pages();
+  });
+}
+
 }  // namespace gosym

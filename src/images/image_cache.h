@@ -40,6 +40,12 @@ public:
     kept_.insert_or_assign(image, Kept{std::move(thing), profile_});
   }
   void forget(ImageId image) { kept_.erase(image); }
+  // Calls `visit(thing)` for each.
+  template <class Visitor>
+  void for_each(const Visitor& visit) const {
+    for (const auto& [image, kept] : kept_)
+      visit(*kept.thing);
+  }
   // True: some have gone.
   bool begin_profile() {
     profile_++;
@@ -76,6 +82,8 @@ public:
   void forget(ImageId image) { opened_.forget(image); }
   // True: some files were closed.
   bool begin_profile() { return opened_.begin_profile(); }
+  // Gives back the memory of what was read of the files, which stay open.
+  void forget_pages() const;
 
 private:
   struct Opened {

@@ -89,6 +89,15 @@ Result<std::unique_ptr<ImageSymbols>> ImageSymbols::open_index(std::unique_ptr<M
   return symbols;
 }
 
+void ImageSymbols::forget_pages() const {
+  binary_->forget_pages();
+  for (const auto* file : {&debug_file_, &alternate_file_, &package_file_})
+    if (*file)
+      (*file)->binary->forget_pages();
+  if (index_file_)
+    index_file_->forget_pages();
+}
+
 // The separate debug file is asked for what this one lacks.
 void ImageSymbols::open_native(const std::string& path, const DebugFileOptions& options) {
   elf::Kind kind = elf::kind_of(image());

@@ -97,6 +97,8 @@ public:
 
   // The id that stores know the file by; empty if it has no id.
   std::string id() const;
+  // See MappedFile: of the file and of those with its debugging information.
+  void forget_pages() const;
   // True for an index, which stands in for the binary: the image is empty.
   bool is_index() const { return index_ != nullptr; }
   const elf::Image& image() const { return binary_->image(); }

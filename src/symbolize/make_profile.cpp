@@ -182,6 +182,8 @@ Result<NamedProfile> make_profile(raw::Recording& recording, const Filter& filte
                            .vdso = recording.vdso,
                            .perf_maps = recording.perf_maps};
   SymbolizerReport symbols = symbolize(*profile, recorded, names, files, kept);
+  // Files that are kept may have served the walk alone.
+  kept.images.forget_pages();
   return NamedProfile{*std::move(profile), std::move(symbols), std::move(own.images.held)};
 }
 

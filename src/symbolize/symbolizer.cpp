@@ -376,6 +376,9 @@ SymbolizerReport symbolize(Profile& profile, const RecordedSymbols& recorded, Na
       case ProfileImage::Kind::kFile: {
         auto named = opened.open(i);
         symbolize_file(by_image[i], *named, frames);
+        // The next profile mostly asks for addresses that have answers already.
+        if (named->file.symbols)
+          named->file.symbols->forget_pages();
         note_file(named->file, named->is_held, image, report);
         std::string problem = problem_of(named->file, image.file, cache.images.file_problems);
         if (!problem.empty())
