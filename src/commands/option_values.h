@@ -45,7 +45,7 @@ Option name_option(std::optional<NameForm>& form);
 // --max-loss PERCENT, of record and report.
 Option loss_option(double& percent);
 
-// --jobs N, of commands that read recordings; 0, where it is not given: usual_workers().
+// --jobs N, of commands that share work; 0, where it is not given: usual_workers().
 Option jobs_option(size_t& count);
 
 // Percent of the samples that were taken.

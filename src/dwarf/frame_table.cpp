@@ -220,6 +220,7 @@ FrameTable::FrameTable(const FrameSection& section) : section_(section) {
   }
   // The order of the file stays among functions of one address: a look-up takes the last.
   std::ranges::stable_sort(places_, {}, &Place::begin);
+  places_.shrink_to_fit();
 }
 
 // With a header nothing was read in advance: the common entry is read for each look-up.

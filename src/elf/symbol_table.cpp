@@ -211,6 +211,7 @@ SymbolTable SymbolTable::read(const Image& image, const Section& section) {
     else if (is_label(code, raw, symbol.name))
       table.labels_.push_back(symbol);
   }
+  table.functions_.shrink_to_fit();
   // Functions first: labels are bounded by their ranges.
   std::sort(table.functions_.begin(), table.functions_.end(), is_before);
   table.lay_out();
@@ -251,6 +252,8 @@ void SymbolTable::lay_out() {
   }
   // No function begins any more: all that are open end.
   answer_until(UINT64_MAX);
+  // Tables stay in memory for as long as their files are looked at.
+  ranges_.shrink_to_fit();
 }
 
 // Drops the labels inside of functions and the aliases, and gives the others their sizes.
@@ -277,6 +280,7 @@ void SymbolTable::bound_labels(const std::vector<Section>& code,
       labels_[kept++] = label;
   }
   labels_.resize(kept);
+  labels_.shrink_to_fit();
 }
 
 void SymbolTable::add_edges(uint64_t begin, uint64_t end, std::vector<uint64_t>& edges) const {

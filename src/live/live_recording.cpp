@@ -1,5 +1,7 @@
 #include "live/live_recording.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <chrono>
 
@@ -93,8 +95,16 @@ uint64_t LiveRecording::begin_of(uint64_t span) {
 
 Result<NamedProfile> LiveRecording::profile(uint64_t span) {
   // Files that the cache has from earlier profiles need not be put together again.
-  raw::Recording recording = window_.since(begin_of(span), held_images());
-  return make_profile(recording, {}, options_.group_by, options_.names, files_, &cache_);
+  return named(window_.since(begin_of(span), held_images()));
+}
+
+Result<NamedProfile> LiveRecording::named(raw::Recording recording) {
+  auto profile =
+      make_profile(recording, {}, options_.group_by, options_.names, files_, &cache_);
+  // The heap keeps what the making took, though the next profile is seconds away.
+  recording = {};
+  malloc_trim(0);
+  return profile;
 }
 
 RecordingWindow::Images LiveRecording::held_images() const {
@@ -106,8 +116,7 @@ RecordingWindow::Images LiveRecording::held_images() const {
 
 Result<NamedProfile> LiveRecording::new_samples() {
   catch_up();
-  raw::Recording recording = window_.take_new(held_images());
-  return make_profile(recording, {}, options_.group_by, options_.names, files_, &cache_);
+  return named(window_.take_new(held_images()));
 }
 
 void LiveRecording::reset() {

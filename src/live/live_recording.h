@@ -69,6 +69,7 @@ private:
   Result<Stop> record_until_stopped(Watch& watch);
   void catch_up();
   uint64_t begin_of(uint64_t span);
+  Result<NamedProfile> named(raw::Recording recording);
   RecordingWindow::Images held_images() const;
 
   const Options options_;

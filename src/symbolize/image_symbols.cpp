@@ -169,6 +169,33 @@ void ImageSymbols::open_dwarf(const elf::Image& image, const std::string& path,
   sources_.push_back(std::move(dwarf));
 }
 
+std::unique_ptr<ImageSymbols> ImageSymbols::twin() const {
+  auto dwarf = dwarf_ ? dwarf_->twin() : nullptr;
+  if (!dwarf)
+    return nullptr;
+  std::unique_ptr<ImageSymbols> twin(new ImageSymbols);
+  twin->binary_ = binary_;
+  twin->file_name_ = file_name_;
+  twin->debug_file_ = debug_file_;
+  twin->alternate_file_ = alternate_file_;
+  twin->package_file_ = package_file_;
+  twin->problem_ = problem_;
+  // Tables that are read when they are first asked for are read before there are two who ask.
+  (void)binary_->call_frames();
+  if (go_module())
+    twin->sources_.push_back(open_pclntab_source(*go_module()));
+  twin->dwarf_ = dwarf.get();
+  twin->sources_.push_back(std::move(dwarf));
+  // A table of symbols that is read does not change any more: all have the same one.
+  for (const auto& source : sources_)
+    if (source.get() == symtab_)
+      twin->sources_.push_back(source);
+  twin->symtab_ = symtab_;
+  for (auto* open_source : {open_dynsym_source, open_plt_source})
+    twin->sources_.push_back(open_source(image()));
+  return twin;
+}
+
 void ImageSymbols::add_problem(std::string problem) {
   problem_ += (problem_.empty() ? "" : "; ") + std::move(problem);
 }
@@ -387,6 +414,17 @@ std::string ImageSymbols::debug_problem() const {
 
 bool ImageSymbols::has_code_names() const {
   return go_module() || dwarf_ || symtab_ || index_;
+}
+
+std::unique_ptr<DwarfSource> DwarfSource::twin() const {
+  auto is_packed = [](const elf::Section& section) {
+    return (section.flags & SHF_COMPRESSED) != 0 || section.name.starts_with(".zdebug_");
+  };
+  auto alternate = elf::parse(others_.alternate);
+  if (std::ranges::any_of(image_.sections, is_packed) ||
+      (alternate && std::ranges::any_of(alternate->sections, is_packed)))
+    return nullptr;
+  return std::make_unique<DwarfSource>(image_, others_);
 }
 
 dwarf::DebugInfo* DwarfSource::info() {

@@ -36,6 +36,8 @@ public:
   bool has_given_up() const { return info_ && info_->has_given_up(); }
   // Why it, or some of it, cannot be read; empty if it can be.
   const std::string& problem() const { return problem_; }
+  // Another that reads the same for itself. Null if each would have to unpack it.
+  std::unique_ptr<DwarfSource> twin() const;
 
 private:
   dwarf::DebugInfo* info();
@@ -81,6 +83,11 @@ public:
   // "cc1plus!fun_6d6ad0". None if nothing is known, and for stubs and what is no code.
   std::optional<FunctionRange> find_nameless(ImageAddress address) const;
 
+  // Another with the same answers, which another thread may ask, as it may not ask this one. It
+  // shares the files. Null if that would not pay: then there is no debugging information, whose
+  // units take their time to read, or each would have to unpack it.
+  std::unique_ptr<ImageSymbols> twin() const;
+
   // Appends where within [begin, end) the answers of find() may change, in any order.
   void add_edges(uint64_t begin, uint64_t end, std::vector<uint64_t>& edges) const;
 
@@ -114,6 +121,8 @@ public:
   bool has_debug_info() const { return dwarf_ != nullptr; }
   // Why a source that should be there is not; empty if there is nothing to tell.
   const std::string& problem() const { return problem_; }
+  // True if reading debugging information was given up, as dwarf::DebugInfo says.
+  bool has_given_up() const { return dwarf_ && dwarf_->has_given_up(); }
   // Says what went wrong when addresses were looked for; empty if nothing did.
   std::string search_problem() const;
   // The problem that its debugging information has, of which this reads the list of units.
@@ -144,7 +153,7 @@ private:
   std::optional<DebugFile> debug_file_;
   std::optional<DebugFile> alternate_file_;  // of the debugging information
   std::optional<DebugFile> package_file_;    // likewise
-  std::vector<std::unique_ptr<SymbolSource>> sources_;
+  std::vector<std::shared_ptr<SymbolSource>> sources_;
   DwarfSource* dwarf_ = nullptr;    // one of the sources; null if there is none
   SymbolSource* symtab_ = nullptr;  // as dwarf_; or MiniDebugInfo
   mutable std::map<uint64_t, std::string> nameless_;  // what functions are called, by begin

@@ -7,6 +7,7 @@ compared as wholes. The judge of the CPU time is the kernel.
 import contextlib
 import difflib
 import os
+import pathlib
 import re
 import signal
 import subprocess
@@ -145,6 +146,29 @@ def whole_system():
     assert "lost" not in done.out + done.err, done.err
 
 
+def few_pages_of_files():
+    """Constants of a program are not looked at, though it is open, and what was read is given back."""
+    megabytes = 48
+    folder = new_place("large")
+    folder.mkdir()
+    (folder / "filler").write_bytes(os.urandom(1 << 20) * megabytes)
+    (folder / "constants.s").write_text(f'.section .rodata\n.global filler\nfiller: .incbin "{folder}/filler"\n'
+                                        '.section .note.GNU-stack,"",@progbits\n')
+    (folder / "main.c").write_text("extern const char filler[];\nint main() {\n"
+                                   "  for (volatile long i = filler[1];; i++) {}\n}\n")
+    program = folder / "large"
+    call("gcc", "-O1", folder / "main.c", folder / "constants.s", "-o", program)
+    with running(program) as pid, top_beside("--interval", "300ms", "-p", pid) as process:
+        # Of the third report: the first has opened the file.
+        for _ in range(3):
+            assert any(re.match(r"[\d,]+ samples? of ", line) for line in process.stdout)
+        smaps = pathlib.Path(f"/proc/{process.pid}/smaps").read_text()
+    resident = sum(int(kilobytes) for kilobytes in
+                   re.findall(rf"{program}\n(?:[A-Z].*\n)*?Rss: +(\d+) kB", smaps))
+    assert str(program) in smaps, "the program is not open"
+    assert resident < 4096, f"{resident} kB of {megabytes} MB"
+
+
 def ends_with_its_reader():
     with running(build_spin()) as pid, top_beside("--interval", "100ms", "-p", pid) as process:
         process.stdout.readline()
@@ -190,6 +214,7 @@ run([("a Go program", go_program),
      ("a process that runs has the names of a recording", process_that_runs),
      ("CPU time is what the kernel counts", cpu_time),
      ("the whole system", whole_system),
+     ("few pages of the files that it looks at stay", few_pages_of_files),
      ("it ends with its reader", ends_with_its_reader),
      ("it ends with its target", ends_with_its_target),
      ("its status is that of the command", status_of_the_command),

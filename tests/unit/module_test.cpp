@@ -74,6 +74,38 @@ TEST_CASE("module: a table without a section of its own is found in the segments
   }
 }
 
+TEST_CASE("module: code and constants of a file with other sections are not looked through") {
+  BuiltGoProgram program = with_runtime({.layout = GoLayout::k120});
+  struct Case {
+    std::string table;
+    std::string other;
+    bool is_found;
+  };
+  for (const Case& one :
+       {Case{".rodata", ".data", false}, Case{".rodata", ".go.buildinfo", true},
+        Case{".eh_frame", ".note.go.buildid", true},
+        Case{".eh_frame", ".note.gnu.build-id", false}, Case{".constants", ".data", true}}) {
+    CAPTURE(one.table);
+    CAPTURE(one.other);
+    ImageSpec spec = program.image();
+    spec.parts[1].name = one.table;
+    spec.parts[2].name = one.other;
+    CHECK(LoadedProgram(spec).found.has_value() == one.is_found);
+  }
+}
+
+TEST_CASE("module: it is said whether words were relocated, which are in memory alone") {
+  for (auto form : {RelocationForm::kRela, RelocationForm::kRelr}) {
+    std::string file = build_image(build_pie({}, form));
+    auto image = elf::parse(as_bytes(file));
+    REQUIRE(image);
+    bool has_relocated = form == RelocationForm::kRelr;
+    std::string before = file;
+    REQUIRE(go::read_module(*image, std::as_writable_bytes(std::span(file)), &has_relocated));
+    CHECK(has_relocated == (file != before));
+  }
+}
+
 TEST_CASE("module: the section of a position-independent image has another name") {
   BuiltGoProgram program{.layout = GoLayout::k120};
   ImageSpec spec = program.image();

@@ -14,6 +14,7 @@
 #include "base/exit_status.h"
 #include "base/print.h"
 #include "base/text.h"
+#include "base/workers.h"
 #include "commands/command.h"
 #include "commands/debug_options.h"
 #include "commands/option_values.h"
@@ -49,6 +50,7 @@ struct ResolveOptions {
   bool is_filter = false;
   bool has_build_ids = false;  // places are told by build ids
   std::vector<std::string> stores;
+  size_t jobs = 0;  // threads; 0: as many as there are CPUs
   DebugOptions debug;
   std::optional<NameForm> name_form;  // none: short in text, as the linker has them in JSON
 };
@@ -88,10 +90,96 @@ struct Answers {
   std::vector<Call> calls;
 };
 
+using Symbols = std::shared_ptr<ImageSymbols>;
+
+// The symbols of one binary, for as many threads as have enough to do.
+class Readers {
+public:
+  explicit Readers(Symbols symbols) : symbols_(std::move(symbols)) {}
+
+  const ImageSymbols& symbols() const { return *symbols_; }
+
+  // Those that are to share so many addresses.
+  std::vector<ImageSymbols*> share(size_t count) {
+    // Debugging information is read unit by unit, some of them for two readers.
+    constexpr size_t kEnough = 256;
+    size_t wanted = std::min<size_t>(worker_limit, count / kEnough);
+    if (wanted < 2 || !may_share_)
+      return {symbols_.get()};
+    while (twins_.size() < wanted) {
+      auto twin = symbols_->twin();
+      may_share_ = twin != nullptr;
+      if (!may_share_)
+        return {symbols_.get()};
+      twins_.push_back(std::move(twin));
+    }
+    std::vector<ImageSymbols*> readers;
+    for (size_t i = 0; i < wanted; i++)
+      readers.push_back(twins_[i].get());
+    return readers;
+  }
+
+  // True: the answers are not those that one would have given who read everything, for there is
+  // a limit to what each reads. From now on there is one.
+  bool have_given_up() {
+    auto has_given_up = [](const auto& twin) { return twin->has_given_up(); };
+    if (std::ranges::none_of(twins_, has_given_up))
+      return false;
+    may_share_ = false;
+    twins_.clear();
+    return true;
+  }
+
+  std::string search_problem() const {
+    std::string problem = symbols_->search_problem();
+    return problem.empty() && !twins_.empty() ? twins_.front()->search_problem() : problem;
+  }
+
+private:
+  Symbols symbols_;
+  // Each reads for itself; none until there is enough to share.
+  std::vector<std::unique_ptr<ImageSymbols>> twins_;
+  bool may_share_ = true;
+};
+
+// Asks for a part of the addresses; places of calls are those among the part's own.
+void find_part(const ImageSymbols& symbols, std::span<const std::pair<uint64_t, size_t>> part,
+               std::vector<Found>& found, std::vector<Call>& calls) {
+  for (auto [address, i] : part) {
+    found[i].first_call = std::ssize(calls);
+    found[i].source = symbols.find(ImageAddress{address}, calls);
+    found[i].end_call = std::ssize(calls);
+  }
+}
+
+// Shares the sorted addresses: each reader has as many, all near to one another.
+void find_parts(const std::vector<ImageSymbols*>& readers, Answers& answers) {
+  std::span<const std::pair<uint64_t, size_t>> all = answers.order;
+  std::vector<Found>& found = answers.found;
+  std::vector<Call>& calls = answers.calls;
+  calls.clear();
+  if (readers.size() == 1)
+    return find_part(*readers.front(), all, found, calls);
+  auto begin_of = [&](size_t part) { return part * all.size() / readers.size(); };
+  auto part_of = [&](size_t part) {
+    return all.subspan(begin_of(part), begin_of(part + 1) - begin_of(part));
+  };
+  std::vector<std::vector<Call>> by_part(readers.size());
+  share_work(readers.size(), [&](size_t part) {
+    find_part(*readers[part], part_of(part), found, by_part[part]);
+  });
+  for (size_t part = 0; part < readers.size(); part++) {
+    for (auto [address, i] : part_of(part)) {
+      found[i].first_call += std::ssize(calls);
+      found[i].end_call += std::ssize(calls);
+    }
+    calls.insert(calls.end(), by_part[part].begin(), by_part[part].end());
+  }
+}
+
 // Near addresses are asked for after one another, so that each part of debugging information is
 // read once, and each table of a Go function walked once.
-void find_all(const ImageSymbols& symbols, std::span<const uint64_t> addresses,
-              Answers& answers) {
+void find_all(Readers& readers, std::span<const uint64_t> addresses, Answers& answers) {
   auto& [order, found, calls] = answers;
   order.clear();
   // Answers go out in the order of the questions, so the order is kept beside each address.
@@ -99,12 +187,9 @@ void find_all(const ImageSymbols& symbols, std::span<const uint64_t> addresses,
     order.emplace_back(address, order.size());
   std::ranges::sort(order);
   found.resize(addresses.size());
-  calls.clear();
-  for (auto [address, i] : order) {
-    found[i].first_call = std::ssize(calls);
-    found[i].source = symbols.find(ImageAddress{address}, calls);
-    found[i].end_call = std::ssize(calls);
-  }
+  find_parts(readers.share(addresses.size()), answers);
+  if (readers.have_given_up())
+    find_parts(readers.share(addresses.size()), answers);
 }
 
 // Has what is told soon fetched: calls and names lie in the order of addresses, not of answers.
@@ -122,9 +207,9 @@ void prefetch(const Answers& answers, size_t next) {
   __builtin_prefetch(call.file.data());
 }
 
-void ask_symbols(const ImageSymbols& symbols, std::span<const uint64_t> addresses,
-                 Answers& answers, const Tell& tell) {
-  find_all(symbols, addresses, answers);
+void ask_symbols(Readers& readers, std::span<const uint64_t> addresses, Answers& answers,
+                 const Tell& tell) {
+  find_all(readers, addresses, answers);
   const auto& [order, found, calls] = answers;
   Answer answer;
   // The answer is one object whose memory is used again.
@@ -134,12 +219,10 @@ void ask_symbols(const ImageSymbols& symbols, std::span<const uint64_t> addresse
     answer.address = addresses[i];
     answer.source = source.value_or(FrameSource{});
     answer.calls.assign(calls.begin() + first, calls.begin() + end);
-    answer.reason = source ? "" : why_unnamed(symbols, ImageAddress{addresses[i]});
+    answer.reason = source ? "" : why_unnamed(readers.symbols(), ImageAddress{addresses[i]});
     tell(answer);
   }
 }
-
-using Symbols = std::shared_ptr<ImageSymbols>;
 
 // An index stands in for its binary.
 Result<std::unique_ptr<ImageSymbols>> open_binary_or_index(const std::string& path,
@@ -166,13 +249,14 @@ Result<Symbols> open_binary(const std::string& path, const DebugFileOptions& fil
 }
 
 Ask ask_binary(const Symbols& symbols, const std::string& path) {
+  auto readers = std::make_shared<Readers>(symbols);
   auto answers = std::make_shared<Answers>();
   auto told = std::make_shared<std::string>();
   return Ask([=](std::span<const uint64_t> addresses, const Tell& tell) -> Result<> {
-    ask_symbols(*symbols, addresses, *answers, tell);
+    ask_symbols(*readers, addresses, *answers, tell);
     // Searching for separate files goes on with the addresses, so it may fail at any batch;
     // each problem is told once.
-    if (std::string problem = symbols->search_problem(); problem != *told)
+    if (std::string problem = readers->search_problem(); problem != *told)
       warn(path, *told = problem);
     return Ok{};
   });
@@ -476,6 +560,7 @@ bool asks_by_build_id(const ResolveOptions& options) {
 }
 
 Result<int> run_resolve(const ResolveOptions& options) {
+  worker_limit = options.jobs != 0 ? options.jobs : usual_workers();
   bool is_by_build_id = asks_by_build_id(options);
   if (options.binary.empty() && !options.pid && !is_by_build_id)
     return Error("BINARY is required, or --pid PID")
@@ -581,6 +666,7 @@ Command make_resolve() {
       {.names = "--no-inlines",
        .help = "Print only the function that contains the code",
        .take = into(options->no_inlines)},
+      jobs_option(options->jobs),
       name_option(options->name_form),
       {.names = "--wrappers",
        .help = "Keep the wrapper functions that Go's own tracebacks leave out",
