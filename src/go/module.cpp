@@ -101,13 +101,13 @@ std::vector<TablePlace> find_by_scan(const Image& image,
   return places;
 }
 
-// True if its sections are not those of a Go program: each of these has some that only Go's
-// linker makes.
-bool has_other_sections(const Image& image) {
+// True if compilers and a linker of C or its like made it, and its sections are not those of a Go
+// program: each of these has some that only Go's linker makes.
+bool is_of_others(const Image& image) {
   auto is_go = [](const elf::Section& section) {
     return section.name.starts_with(".go") || section.name.starts_with(".note.go");
   };
-  return !image.sections.empty() && std::ranges::none_of(image.sections, is_go);
+  return image.find_section(".eh_frame") && std::ranges::none_of(image.sections, is_go);
 }
 
 // False for code, constants, and tables that are another's.
@@ -122,7 +122,7 @@ bool may_hold_table(const elf::Section& section) {
 // Bytes of segments that are not written, in which a table may lie. Nearly all of a large C++
 // library is code and constants: no page of these is looked at without need.
 std::vector<elf::LoadedBytes> unwritten_parts(const Image& image) {
-  if (!has_other_sections(image))
+  if (!is_of_others(image))
     return image.loaded_segments(0);
   std::vector<elf::LoadedBytes> parts;
   uint64_t left = image.file.size();

@@ -42,7 +42,9 @@ public:
   // The location that a word of a stack returns to.
   std::optional<LocationId> of_word(AddressSpace space, uint64_t address) {
     std::optional<LocationId> id = locations_->of_word(*profile_, space, address);
-    take_new();
+    // Hardly any word is a new location.
+    if (known_.size() != profile_->locations.size() || images_ != profile_->images.size())
+      take_new();
     return id;
   }
 

@@ -74,7 +74,7 @@ TEST_CASE("module: a table without a section of its own is found in the segments
   }
 }
 
-TEST_CASE("module: code and constants of a file with other sections are not looked through") {
+TEST_CASE("module: code and constants of a C program are not looked through") {
   BuiltGoProgram program = with_runtime({.layout = GoLayout::k120});
   struct Case {
     std::string table;
@@ -82,15 +82,21 @@ TEST_CASE("module: code and constants of a file with other sections are not look
     bool is_found;
   };
   for (const Case& one :
-       {Case{".rodata", ".data", false}, Case{".rodata", ".go.buildinfo", true},
-        Case{".eh_frame", ".note.go.buildid", true},
-        Case{".eh_frame", ".note.gnu.build-id", false}, Case{".constants", ".data", true}}) {
+       {Case{".rodata", ".eh_frame", false}, Case{".rodata.cst", ".eh_frame", false},
+        Case{".gcc_except_table", ".eh_frame", false}, Case{".constants", ".eh_frame", true},
+        Case{".rodata", ".eh_frame_hdr", true}}) {
     CAPTURE(one.table);
     CAPTURE(one.other);
     ImageSpec spec = program.image();
     spec.parts[1].name = one.table;
-    spec.parts[2].name = one.other;
+    spec.parts.push_back({.name = one.other, .contents = "rules"});
     CHECK(LoadedProgram(spec).found.has_value() == one.is_found);
+    // One of Go's own: it is a Go program, wherever the table has come to lie.
+    for (std::string_view own : {".go.buildinfo", ".note.go.buildid"}) {
+      spec.parts.back() = {.name = std::string(own), .contents = "go"};
+      spec.parts.push_back({.name = one.other, .contents = "rules"});
+      CHECK(LoadedProgram(spec).found);
+    }
   }
 }
 
