@@ -30,7 +30,8 @@ namespace {
 
 using protozero::pbf_writer;
 
-// A tag of up to two bytes and a length, or a number, of up to five.
+// Size of a field without its contents: a tag of up to two bytes and a length, or a number, of
+// up to five.
 constexpr size_t kMaxFieldOverhead = 7;
 constexpr size_t kTableCount =
     kRegisterValues + (kTimeShift - kTexts);  // fields that are neither columns nor repeated
@@ -1285,10 +1286,6 @@ constexpr uint32_t kLabel = 1;
 constexpr uint32_t kKey = 1;
 constexpr uint32_t kValue = 2;
 
-// Size of a message or string without its contents: a tag of up to two bytes, a length of up
-// to five.
-constexpr size_t kMaxOverhead = 7;
-
 }  // namespace
 
 uint32_t LabelSets::intern(std::span<const Label> labels) {
@@ -1297,9 +1294,9 @@ uint32_t LabelSets::intern(std::span<const Label> labels) {
   std::vector<Label> set(labels.begin(), labels.end());
   auto [known, is_new] = numbers_.try_emplace(set, size());
   if (is_new) {
-    encoded_size_ += kMaxOverhead;
+    encoded_size_ += kMaxFieldOverhead;
     for (const Label& label : set)
-      encoded_size_ += 3 * kMaxOverhead + label.key.size() + label.value.size();
+      encoded_size_ += 3 * kMaxFieldOverhead + label.key.size() + label.value.size();
     sets_.push_back(std::move(set));
   }
   return known->second;
