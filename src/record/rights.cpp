@@ -102,8 +102,7 @@ bool is_first_pid_namespace() {
 }
 
 bool is_first_user_namespace() {
-  constexpr ino_t kFirst = 0xeffffffd;  // PROC_USER_INIT_INO
-  return is_first_namespace("/proc/self/ns/user", kFirst);
+  return is_first_namespace("/proc/self/ns/user", kFirstUserNamespace);
 }
 
 std::string_view how_to_grant() {

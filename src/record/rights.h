@@ -30,6 +30,9 @@ std::string_view why_kernel_symbols_are_hidden();
 // Says how to get the rights that sampling takes; or where to run it, if none does here.
 std::string_view how_to_grant();
 
+// Inode of the first user namespace, the same on all machines: PROC_USER_INIT_INO.
+inline constexpr uint64_t kFirstUserNamespace = 0xeffffffd;
+
 bool is_first_user_namespace();
 bool is_first_pid_namespace();
 

@@ -13,6 +13,7 @@
 #include "proc/process.h"
 #include "raw/messages.h"
 #include "record/files/file_helper.h"
+#include "record/rights.h"
 
 namespace gosym {
 
@@ -45,11 +46,9 @@ std::string name_of(const PerfMaps::Place& place) {
   return fmt::format("perf-{}.map", place.own_pid);
 }
 
-// True for the initial user namespace, which has the same number everywhere.
 bool is_initial(const UniqueFd& user_namespace) {
-  constexpr ino_t kInitial = 0xeffffffd;
   struct stat status {};
-  return fstat(user_namespace.get(), &status) == 0 && status.st_ino == kInitial;
+  return fstat(user_namespace.get(), &status) == 0 && status.st_ino == kFirstUserNamespace;
 }
 
 // True for a map that root wrote before it became another user. A second link could be another
