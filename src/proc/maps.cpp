@@ -91,8 +91,6 @@ Result<std::vector<MapsEntry>> parse_maps(std::string_view text) {
 
 namespace {
 
-constexpr size_t kMaxSmaps = 64 << 20;
-
 // The number of "   123 kB", in bytes.
 uint64_t kilobytes_in(std::string_view text) {
   text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
@@ -124,7 +122,7 @@ std::vector<MemoryUse> parse_smaps(std::string_view text) {
 }
 
 Result<std::string> smaps_text_of(uint32_t pid) {
-  return read_file(fmt::format("/proc/{}/smaps", pid), kMaxSmaps);
+  return read_file(fmt::format("/proc/{}/smaps", pid), kMaxProcessText);
 }
 
 }  // namespace gosym::proc

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -9,6 +10,11 @@
 #include "base/result.h"
 
 namespace gosym::proc {
+
+// Bytes of a file of /proc/PID that are read. The largest are maps and smaps;
+// vm.max_map_count allows 65530 mappings unless it was raised, of 4 KiB of path at most. This
+// is as much for ordinary paths and ten times the mappings.
+inline constexpr size_t kMaxProcessText = 64 << 20;
 
 // /proc/PID/maps: one line a mapping, in order of address.
 //

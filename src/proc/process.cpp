@@ -18,10 +18,6 @@ namespace gosym::proc {
 
 namespace {
 
-// The largest such file is maps; vm.max_map_count allows 65530 mappings unless it was raised,
-// of 4 KiB of path at most. This is as much for ordinary paths and ten times the mappings.
-constexpr size_t kMaxFileSize = 64 << 20;
-
 // The value of the line "name:\tvalue"; none if there is no such line.
 std::optional<std::string_view> find_field(std::string_view text, std::string_view name) {
   while (!text.empty()) {
@@ -88,7 +84,7 @@ Result<Status> parse_status(std::string_view text) {
 }
 
 std::optional<Status> status_of(uint32_t pid) {
-  auto text = read_file(fmt::format("/proc/{}/status", pid), kMaxFileSize);
+  auto text = read_file(fmt::format("/proc/{}/status", pid), kMaxProcessText);
   if (!text)
     return std::nullopt;
   auto status = parse_status(*text);
@@ -104,7 +100,7 @@ std::vector<uint32_t> thread_ids(uint32_t pid) {
 }
 
 std::string command_line_of(uint32_t pid) {
-  auto text = read_file(fmt::format("/proc/{}/cmdline", pid), kMaxFileSize);
+  auto text = read_file(fmt::format("/proc/{}/cmdline", pid), kMaxProcessText);
   if (!text || text->empty())
     return {};
   text->pop_back();  // each argument ends in NUL
@@ -115,7 +111,7 @@ std::string command_line_of(uint32_t pid) {
 }
 
 std::optional<std::string> comm_of(uint32_t pid, uint32_t tid) {
-  auto text = read_file(fmt::format("/proc/{}/task/{}/comm", pid, tid), kMaxFileSize);
+  auto text = read_file(fmt::format("/proc/{}/task/{}/comm", pid, tid), kMaxProcessText);
   if (!text || !text->ends_with('\n'))
     return std::nullopt;
   text->pop_back();
@@ -137,7 +133,7 @@ std::optional<uint64_t> parse_start_time(std::string_view stat, uint64_t ticks_p
 }
 
 std::optional<uint64_t> start_time_of(uint32_t pid) {
-  auto stat = read_file(fmt::format("/proc/{}/stat", pid), kMaxFileSize);
+  auto stat = read_file(fmt::format("/proc/{}/stat", pid), kMaxProcessText);
   if (!stat)
     return std::nullopt;
   return parse_start_time(*stat, static_cast<uint64_t>(sysconf(_SC_CLK_TCK)));
@@ -159,11 +155,12 @@ Result<std::vector<MapsEntry>> mappings_of(uint32_t pid) {
 }
 
 Result<std::string> maps_text_of(uint32_t pid) {
-  auto text = read_file(fmt::format("/proc/{}/maps", pid), kMaxFileSize);
+  auto text = read_file(fmt::format("/proc/{}/maps", pid), kMaxProcessText);
   // /proc/PID/maps is the first thread's, which may have ended before the others.
   if (text && text->empty())
     for (uint32_t tid : thread_ids(pid))
-      if (auto thread = read_file(fmt::format("/proc/{}/task/{}/maps", pid, tid), kMaxFileSize);
+      if (auto thread =
+              read_file(fmt::format("/proc/{}/task/{}/maps", pid, tid), kMaxProcessText);
           thread && !thread->empty())
         return thread;
   if (text)

@@ -55,7 +55,6 @@ constexpr size_t kMaxPath = 4096;
 constexpr size_t kMaxImage = 48 << 10;
 constexpr size_t kMaxText = 256;
 constexpr size_t kMaxVersion = 64;
-constexpr size_t kMaxMaps = 64 << 20;
 
 // Twice the size of the largest programs.
 constexpr uint64_t kMaxCopy = 512 << 20;
@@ -477,7 +476,7 @@ Result<std::string> FileHelper::read_text(Look look, uint32_t pid) {
     return std::move(file).error();
   if (!*file)
     return std::string();
-  return read_file(file->get(), kMaxMaps);
+  return read_file(file->get(), proc::kMaxProcessText);
 }
 
 namespace {
