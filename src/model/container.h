@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string_view>
 
 namespace gosym {
@@ -13,5 +14,8 @@ namespace gosym {
 //
 // Empty if there is none. A view into the path.
 std::string_view container_id(std::string_view cgroup);
+
+// Digits of an id that engines of containers show.
+inline constexpr size_t kShortContainerId = 12;
 
 }  // namespace gosym

@@ -8,7 +8,6 @@ namespace gosym {
 
 namespace {
 
-constexpr std::string_view kService = ".service";
 constexpr std::string_view kScope = ".scope";
 constexpr std::string_view kSlice = ".slice";
 
@@ -76,7 +75,7 @@ Workload workload_of(std::string_view cgroup) {
     std::string_view part = cgroup.substr(0, slash);
     cgroup = slash == cgroup.npos ? std::string_view() : cgroup.substr(slash + 1);
     bool is_of_container = !container_id(part).empty();
-    if (part.ends_with(kService) || (part.ends_with(kScope) && !is_of_container))
+    if (part.ends_with(kServiceSuffix) || (part.ends_with(kScope) && !is_of_container))
       found.unit = name_of_unit(part);
     if (std::string pod = pod_in(part); !pod.empty())
       found.pod = std::move(pod);
@@ -86,8 +85,8 @@ Workload workload_of(std::string_view cgroup) {
 
 bool is_unit(std::string_view unit, std::string_view wanted) {
   return !unit.empty() &&
-         (unit == wanted || (unit.ends_with(kService) &&
-                             unit.substr(0, unit.size() - kService.size()) == wanted));
+         (unit == wanted || (unit.ends_with(kServiceSuffix) &&
+                             unit.substr(0, unit.size() - kServiceSuffix.size()) == wanted));
 }
 
 }  // namespace gosym

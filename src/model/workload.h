@@ -5,6 +5,8 @@
 
 namespace gosym {
 
+inline constexpr std::string_view kServiceSuffix = ".service";  // of a unit of systemd
+
 // Whose a cgroup is, by the shapes that systemd, the kubelet and engines of containers give its
 // path. Text may be empty: it is of no such thing.
 //

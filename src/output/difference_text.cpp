@@ -183,12 +183,7 @@ Table tree_table(const Difference& difference, const Screen& screen) {
   return table;
 }
 
-// The largest number of rows; a tree has no limit.
-size_t limit_of(const ViewOptions& options, size_t otherwise) {
-  size_t limit = options.top.value_or(otherwise);
-  return limit == 0 ? SIZE_MAX : limit;
-}
-
+// A tree has no limit.
 Table table_of(const Difference& difference, size_t limit, const Screen& screen) {
   return difference.tree ? tree_table(difference, screen) : difference_table(difference, limit);
 }
@@ -390,7 +385,7 @@ void write_side(JsonWriter& json, std::string_view name, const Profile& profile,
 
 std::string difference_text(const Difference& difference, const Profile& before,
                             const Profile& after, const ViewOptions& options) {
-  size_t limit = limit_of(options, kDefaultDifferences);
+  size_t limit = options.limit(kDefaultDifferences);
   Table table = table_of(difference, limit, options.screen);
   std::string text = difference_header(difference, before, after, options.is_verbose);
   if (!table.rows.empty())
@@ -403,7 +398,7 @@ std::string difference_text(const Difference& difference, const Profile& before,
 
 std::string difference_markdown(const Difference& difference, const Profile& before,
                                 const Profile& after, const ViewOptions& options) {
-  Table table = table_of(difference, limit_of(options, kMarkdownDifferences), {});
+  Table table = table_of(difference, options.limit(kMarkdownDifferences), {});
   return fmt::format(
       "```\n{}```\n{}{}", difference_header(difference, before, after, options.is_verbose),
       table.rows.empty() ? "" : "\n", table.rows.empty() ? "" : markdown_of(table));

@@ -132,14 +132,12 @@ std::string list_shares(const std::map<std::string_view, uint64_t>& amounts, uin
   return as_list(std::move(items), sorted.size());
 }
 
-// Ids as short as docker shows them.
 std::string list_containers(const Profile& profile) {
-  constexpr size_t kShownId = 12;
   std::map<std::string_view, uint64_t> amounts;
   for (const SampleCount& sample : profile.samples)
     if (std::string_view id = container_id(profile.strings[profile.owner(sample).cgroup]);
         !id.empty())
-      amounts[id.substr(0, kShownId)] += profile.amount(sample);
+      amounts[id.substr(0, kShortContainerId)] += profile.amount(sample);
   return list_shares(amounts, profile.total_amount());
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/sequence_pool.h"
+#include "model/container.h"
 #include "model/workload.h"
 
 namespace gosym {
@@ -14,12 +15,10 @@ namespace gosym {
 namespace {
 
 std::string name_of_service(const Workload& workload, std::string_view process) {
-  constexpr std::string_view kServiceEnd = ".service";
-  constexpr size_t kShortId = 12;  // digits, as engines of containers show ids
   if (!workload.container.empty())
-    return std::string(workload.container.substr(0, kShortId));
-  if (workload.unit.ends_with(kServiceEnd))
-    return workload.unit.substr(0, workload.unit.size() - kServiceEnd.size());
+    return std::string(workload.container.substr(0, kShortContainerId));
+  if (workload.unit.ends_with(kServiceSuffix))
+    return workload.unit.substr(0, workload.unit.size() - kServiceSuffix.size());
   return std::string(process);
 }
 

@@ -169,10 +169,6 @@ std::vector<uint32_t> all_samples(const Profile& profile) {
   return samples;
 }
 
-size_t limit_of(std::optional<size_t> top, size_t otherwise) {
-  return top ? (*top == 0 ? SIZE_MAX : *top) : otherwise;
-}
-
 std::vector<std::string> titles_of_dimensions(const ViewOptions& options) {
   std::vector<std::string> titles;
   for (const Dimension& dimension : options.by)
@@ -460,7 +456,7 @@ Table lines_table(const Profile& profile, const ViewOptions& options, const Amou
   }
   sort_lines(lines, options.sort);
   for (const Line& line :
-       std::span(lines).first(std::min(lines.size(), limit_of(options.top, SIZE_MAX))))
+       std::span(lines).first(std::min(lines.size(), options.limit(SIZE_MAX))))
     append_row(line, amounts, table);
   return table;
 }
@@ -521,8 +517,7 @@ size_t most_calls(const ViewOptions& options, bool is_for_people) {
   constexpr size_t kMostAround = 50;
   if (options.view == View::kSummary)
     return SIZE_MAX;
-  return limit_of(options.top,
-                  is_for_people && is_around(options.view) ? kMostAround : SIZE_MAX);
+  return options.limit(is_for_people && is_around(options.view) ? kMostAround : SIZE_MAX);
 }
 
 // A share of what the tree is of: of all samples, or of those of the functions it is around,
@@ -695,7 +690,7 @@ Document text_document(const Profile& profile, const ViewOptions& options) {
   document.about = make_about(profile, document.amounts,
                               {.max_processes = shows_all ? SIZE_MAX : kMaxProcessesShown,
                                .is_verbose = options.is_verbose,
-                               .top = limit_of(options.top, kDefaultRows),
+                               .top = options.limit(kDefaultRows),
                                .screen = options.screen});
   // Notes are made first, for the view has to leave room for them.
   size_t used = count_lines(facts_text(document.about, options.screen)) + 1 +
@@ -706,8 +701,7 @@ Document text_document(const Profile& profile, const ViewOptions& options) {
   }
   Room room = room_of(options, used);
   add_view(profile, options,
-           {{limit_of(options.top, room.rows), limit_of(options.top, kDefaultInnerRows)},
-            room.paths},
+           {{options.limit(room.rows), options.limit(kDefaultInnerRows)}, room.paths},
            document);
   if (options.view == View::kLines && document.table->rows.empty()) {
     document.table.reset();
@@ -722,7 +716,7 @@ Document message_document(const Profile& profile, const ViewOptions& options) {
   constexpr size_t kRows = 10;
   Document document{Amounts(profile)};
   document.about = {make_headline(profile, document.amounts), {}, damage_notes(profile)};
-  add_view(profile, options, {{limit_of(options.top, kRows), kDefaultInnerRows}, kDefaultPaths},
+  add_view(profile, options, {{options.limit(kRows), kDefaultInnerRows}, kDefaultPaths},
            document);
   return document;
 }
@@ -730,7 +724,7 @@ Document message_document(const Profile& profile, const ViewOptions& options) {
 // All rows, with all digits.
 Document exact_document(const Profile& profile, const ViewOptions& options) {
   Document document{Amounts::exact(profile)};
-  size_t limit = limit_of(options.top, SIZE_MAX);
+  size_t limit = options.limit(SIZE_MAX);
   add_view(profile, options, {.rows = {limit, limit}, .is_for_people = false}, document);
   // Among the lines of a function a row of damage would be taken for one of them.
   if (options.view != View::kLines)

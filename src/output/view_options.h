@@ -47,6 +47,11 @@ struct ViewOptions {
   Screen screen = {};
   std::vector<SourceText> sources = {};  // that a page is to hold
   WriteLines write_lines = {};           // of kLines; none: a table
+
+  // The largest number of rows that a table may have.
+  size_t limit(size_t otherwise) const {
+    return top ? (*top == 0 ? SIZE_MAX : *top) : otherwise;
+  }
 };
 
 }  // namespace gosym

@@ -142,8 +142,8 @@ function makeProfile(page) {
   };
 }
 
-// Name of the event of a dump of goroutines, as in recording.h.
-const kGoroutineEvent = "goroutine";
+// Names of the events of a dump of goroutines and of waits, as in recording.h.
+const kGoroutineEvent = "goroutine", kOffCpuEvent = "off-cpu";
 
 // For a page without events: samples that are counted.
 const emptyEvent = {...emptyMessage(kEvent), unitEvents: 1};
@@ -360,6 +360,7 @@ function makeKeys(profile, dimension) {
 
 // ---- Whose samples
 
+// Ids are as short as kShortContainerId of container.h has them.
 const kContainer = /(?:^|[^0-9a-f])([0-9a-f]{64})(?![0-9a-f])/g;
 function containerOf(cgroup) {
   const found = [...cgroup.matchAll(kContainer)];

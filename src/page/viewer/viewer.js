@@ -165,7 +165,7 @@ class Viewer {
   }
   // The functions that waited have the waits, not the kernel's or the runtime's; null: of nothing else.
   waits() {
-    const isMeant = this.event().name === "off-cpu" && !this.profile.isCompared &&
+    const isMeant = this.event().name === kOffCpuEvent && !this.profile.isCompared &&
       ["function", "line"].includes(this.state.by);
     return isMeant ? cached(`waits ${this.stacks()}`, () => waitNodes(this.profile)) : null;
   }
