@@ -109,6 +109,15 @@ test("groups stand above stacks", () => {
   }
 });
 
+test("counts have more than 32 bits, and stacks of which nothing is known are not own code", () => {
+  const gap = {stack: [{unnamed: v.kUnnamedWords.indexOf("left out"), leftOut: 4100}], count: 2};
+  const profile = profileOf({samples: [sample("main", {count: 5e9}), gap]});
+  assert.equal(look(profile).layout.total[0], 5e9 + 2);
+  const categories = v.makeKeys(profile, "category");
+  const own = v.ofOwnCode(profile, categories, v.treeFromRoot(profile, categories));
+  assert.equal(table(look(own))["[not in own code: not known]"][0], 2);
+});
+
 test("a process has its own name, not that of a thread that works", () => {
   const of = (tid, comm, process) => ({owner: {tid, comm, process}});
   const profile = profileOf({samples: [sample("main", {...of(1, "main", "sh"), count: 2}),

@@ -185,7 +185,7 @@ function moduleOfFrame(profile, frame) {
     : moduleText(profile, frames.module[frame]);
 }
 
-// As is_runtime_package() of own_code.h.
+// The rule of is_runtime_package() of own_code.h.
 const isRuntimePackage = (path) => /^(runtime(\/|$)|internal\/runtime\/)/.test(path);
 
 // Kinds of frames by the language they are written in, for colours.
