@@ -93,9 +93,9 @@ struct Answers {
 using Symbols = std::shared_ptr<ImageSymbols>;
 
 // The symbols of one binary, for as many threads as have enough to do.
-class Readers {
+class SharedSymbols {
 public:
-  explicit Readers(Symbols symbols) : symbols_(std::move(symbols)) {}
+  explicit SharedSymbols(Symbols symbols) : symbols_(std::move(symbols)) {}
 
   const ImageSymbols& symbols() const { return *symbols_; }
 
@@ -179,7 +179,7 @@ void find_parts(const std::vector<ImageSymbols*>& readers, Answers& answers) {
 
 // Near addresses are asked for after one another, so that each part of debugging information is
 // read once, and each table of a Go function walked once.
-void find_all(Readers& readers, std::span<const uint64_t> addresses, Answers& answers) {
+void find_all(SharedSymbols& readers, std::span<const uint64_t> addresses, Answers& answers) {
   auto& [order, found, calls] = answers;
   order.clear();
   // Answers go out in the order of the questions, so the order is kept beside each address.
@@ -207,7 +207,7 @@ void prefetch(const Answers& answers, size_t next) {
   __builtin_prefetch(call.file.data());
 }
 
-void ask_symbols(Readers& readers, std::span<const uint64_t> addresses, Answers& answers,
+void ask_symbols(SharedSymbols& readers, std::span<const uint64_t> addresses, Answers& answers,
                  const Tell& tell) {
   find_all(readers, addresses, answers);
   const auto& [order, found, calls] = answers;
@@ -249,7 +249,7 @@ Result<Symbols> open_binary(const std::string& path, const DebugFileOptions& fil
 }
 
 Ask ask_binary(const Symbols& symbols, const std::string& path) {
-  auto readers = std::make_shared<Readers>(symbols);
+  auto readers = std::make_shared<SharedSymbols>(symbols);
   auto answers = std::make_shared<Answers>();
   auto told = std::make_shared<std::string>();
   return Ask([=](std::span<const uint64_t> addresses, const Tell& tell) -> Result<> {
