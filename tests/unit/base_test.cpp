@@ -265,10 +265,10 @@ TEST_CASE("write_all, read_some: as the calls, without interruptions") {
   CHECK(write_all(to.get(), "text"));
   to.reset(-1);
   char part[16];
-  CHECK(read_some(from.get(), std::span(part).first(3)) == 3);
-  CHECK(read_some(from.get(), part) == 1);
-  CHECK(read_some(from.get(), part) == 0);
-  CHECK(read_some(-1, part) == -1);
+  CHECK(read_part(from.get(), std::span(part).first(3)) == 3);
+  CHECK(read_part(from.get(), part) == 1);
+  CHECK(read_part(from.get(), part) == 0);
+  CHECK(read_part(-1, part) == -1);
   CHECK_FALSE(write_all(-1, "text"));
   CHECK(errno == EBADF);
   UniqueFd full(open("/dev/full", O_WRONLY | O_CLOEXEC));
