@@ -300,7 +300,8 @@ TEST_CASE("debug information: packed sections that are wrong are told") {
     std::string& contents = spec.parts[2].contents;
     contents.resize(contents.size() - 1);
     CHECK(packing_problem(spec) == fmt::format("{}: damaged, it cannot be unpacked", name));
-    for (size_t size = 0; size < contents.size(); size++) {
+    // Without the whole "ZLIB" at its begin a section of the old kind is not packed.
+    for (size_t size = packing == Packing::kOldZlib ? 4 : 0; size < contents.size(); size++) {
       spec = whole;
       spec.parts[2].contents.resize(size);
       CHECK(packing_problem(spec).starts_with(name));
