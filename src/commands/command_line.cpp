@@ -425,6 +425,8 @@ std::optional<CommandLine> answer_foreign_word(const Program& program,
       std::ranges::find(program.commands, line.empty() ? "" : line.front(), &Command::name);
   if (command == program.commands.end())
     return std::nullopt;
+  // Values of options are compared as well, because some words of perf are values: "cycles:u"
+  // behind -e.
   for (const std::string& word : line)
     for (const ForeignWord& foreign : command->foreign_words)
       if (word == foreign.word || word.starts_with(foreign.word + "="))

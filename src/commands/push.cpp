@@ -175,7 +175,8 @@ std::string rejected_in(const std::string& response) {
 
 // Servers that are down, or full, or do not know us yet, and addresses that lead elsewhere:
 // that can get better without another request. A server that fails at a request may do so each
-// time.
+// time: send_until_done() counts such failures (kFailed), and after a few takes the recording for
+// refused, while it repeats kNotNow without end.
 PushAttempt attempt_of(const HttpReply& reply, const PushProtocol& protocol) {
   constexpr int kOk = 200;
   constexpr int kRedirected = 300;
@@ -191,8 +192,8 @@ PushAttempt attempt_of(const HttpReply& reply, const PushProtocol& protocol) {
                                    405, 407, 408, 425, 429, 502, 503, 504};
   if (std::ranges::find(kCanGetBetter, reply.status) != std::end(kCanGetBetter))
     return {PushOutcome::kNotNow, std::move(reason), reply.retry_after};
-  return {reply.status >= 500 ? PushOutcome::kFailed : PushOutcome::kRefused,
-          std::move(reason)};
+  return {reply.status >= 500 ? PushOutcome::kFailed : PushOutcome::kRefused, std::move(reason),
+          reply.retry_after};
 }
 
 PushAttempt send_recording(const PushOptions& options, const std::string& path) {

@@ -607,8 +607,13 @@ class Signals {
 public:
   Signals() {
     sigemptyset(&taken_);
-    for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD})
-      sigaddset(&taken_, signal);
+    sigaddset(&taken_, SIGCHLD);
+    // A blocked signal comes even if it is ignored, as those of nohup and of a background job
+    // are, which end neither a run nor this.
+    for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT})
+      if (struct sigaction action{};
+          sigaction(signal, nullptr, &action) == 0 && action.sa_handler != SIG_IGN)
+        sigaddset(&taken_, signal);
     sigprocmask(SIG_BLOCK, &taken_, &before_);
   }
   ~Signals() { let_go(); }

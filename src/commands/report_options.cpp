@@ -186,6 +186,8 @@ OptionGroup selection_options(Selection& selection) {
         .take =
             [&](const std::string& text) {
               selection.is_mine = true;
+              // An empty text says that nothing is wrong with the value: --mine alone has no
+              // pattern.
               return text.empty() ? text : into(selection.mine, Pattern::parse).parse(text);
             },
         .values = Values::kOptional},

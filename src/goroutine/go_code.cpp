@@ -208,7 +208,7 @@ Result<std::optional<GoFile>> open_file_of_core(const std::string& path,
   if (same == false)
     return Error("not the file that the process ran: its constants are others");
   if (!same)
-    note = "the core has no build id of it: it may be another file than the process ran";
+    note = "no build id tells that it is the file which the process ran: it may be another";
   // The file is used nevertheless, and the note says what is not known.
   return file;
 }

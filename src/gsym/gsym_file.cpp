@@ -84,8 +84,10 @@ private:
 // The text behind `key` up to the next space; empty if there is none.
 std::string_view value_of(std::string_view text, std::string_view key) {
   size_t at = text.find(key);
-  return at == text.npos ? ""
-                         : text.substr(at + key.size(), text.find(' ', at) - at - key.size());
+  if (at == text.npos)
+    return {};
+  std::string_view rest = text.substr(at + key.size());
+  return rest.substr(0, rest.find(' '));
 }
 
 // "0x1000+0x5000@0x401000"
@@ -149,6 +151,9 @@ Result<GsymFile> GsymFile::parse(Bytes file) {
   return parsed;
 }
 
+// The kind of the program and the places of its code are the last text of the table, in the form
+// that gsym_file.h describes: GSYM has no field for them, and other readers pass over a text that
+// no function names.
 void GsymFile::read_facts() {
   std::string_view all = as_text(texts_);
   if (!all.ends_with('\0'))

@@ -58,27 +58,33 @@ bool is_of_one_event(const Profile& profile) {
   return profile.info.events.size() == 1;
 }
 
-uint32_t most_sampled_process(const Profile& profile, std::span<const SampleCount> samples) {
-  tsl::robin_map<uint32_t, uint64_t, BytesHash> counts;
-  uint32_t most = 0;
+// A process of one recording: hosts and containers give the same numbers.
+uint64_t process_of(const Owner& owner) {
+  return uint64_t{owner.recording} << 32 | owner.pid;
+}
+
+uint64_t most_sampled_process(const Profile& profile, std::span<const SampleCount> samples) {
+  tsl::robin_map<uint64_t, uint64_t, BytesHash> counts;
+  std::pair<uint64_t, uint64_t> most;  // an amount, and whose
   for (const SampleCount& sample : samples) {
+    uint64_t process = process_of(profile.owner(sample));
     // Amounts of different events have no common unit, but their numbers of samples have.
-    counts[profile.owner(sample).pid] +=
-        is_of_one_event(profile) ? profile.amount(sample) : sample.count;
-    if (counts[profile.owner(sample).pid] > counts[most])
-      most = profile.owner(sample).pid;
+    uint64_t& amount = counts[process];
+    amount += is_of_one_event(profile) ? profile.amount(sample) : sample.count;
+    if (amount > most.first)
+      most = {amount, process};
   }
-  return most;
+  return most.second;
 }
 
 // The mapping of the program that the most sampled process runs: of all files mapped there,
 // Linux puts the program lowest.
 MappingId main_mapping(const Profile& profile, std::span<const SampleCount> samples) {
-  uint32_t pid = most_sampled_process(profile, samples);
+  uint64_t most = most_sampled_process(profile, samples);
   MappingId lowest = kNoMapping;
   uint64_t lowest_start = UINT64_MAX;
   for (const SampleCount& sample : samples) {
-    if (profile.owner(sample).pid != pid)
+    if (process_of(profile.owner(sample)) != most)
       continue;
     for (LocationId id : profile.stack(sample.stack)) {
       MappingId mapping = profile.locations[to_index(id)].mapping;

@@ -564,21 +564,23 @@ void Conversion::set_times(const FilePlaces& places) {
   recording_.end_time = header_.is_cut ? 0 : std::max<uint64_t>(last_time_, 1);
 }
 
-// Lost are, as perf tells both, records of all kinds and samples.
+// perf tells of losses twice: LOST counts records of all kinds, LOST_SAMPLES samples alone.
 void Conversion::set_counts() {
   RecordingStats stats = {.time = last_time_, .samples = recording_.stats.samples};
-  recording_.stats.samples = 0;
   // LOST counts what the ring buffer dropped. LOST_SAMPLES is what perf sums up from the
   // counters at the end, and has the samples among those again: adding both would count them
   // twice.
   stats.lost_samples = std::max(lost_samples_, lost_records_);
+  // The larger sum is of all CPUs and events together. It is put down to event 0 on CPU 0,
+  // because add_counts() finds losses in the counts of a CPU and an event only.
   if (stats.lost_samples > 0)
     counts_[{0, 0}].lost_samples = stats.lost_samples;
   for (auto& [key, counts] : counts_) {
     std::tie(counts.cpu, counts.event) = key;
     stats.cpus.push_back(counts);
   }
-  // All is taken to have been lost since stats.time, where set_times() has put the begin.
+  // add_counts() takes all of it for lost between recording_.stats.time, which set_times() has
+  // set to the begin, and the time of the last sample.
   raw::add_counts(std::move(stats), recording_);
 }
 

@@ -232,7 +232,8 @@ LocationId AccumulatedProfile::add_location(const Profile& part, const Location&
           uint32_t{has_place} << 1 | uint32_t{location.is_return}};
   auto next = static_cast<LocationId>(profile_.locations.size());
   if (!frames || (is_full() && !locations_.contains(key))) {
-    // One for all that are too many: a frame that is left out.
+    // One location stands for all that are too many. The address of kLeftOut is a number of
+    // frames, and each of these locations is one frame of its stack.
     added = {};
     added.address = RuntimeAddress{1};
     added.unnamed = Unnamed::kLeftOut;

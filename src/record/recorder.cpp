@@ -204,7 +204,10 @@ std::vector<RawMapping> Recorder::find_copied_code(std::span<const proc::MapsEnt
   return copies;
 }
 
-// Code that events told of stays as it is: it may have changed since that time.
+// Another process that shares the memory may have mapped code, of which no event of this one
+// tells (count_unplaced()). `time` is that of the first sample of such code. Code that events
+// told of is left out, because the mappings are read only now and are given as of `time`: what
+// lies there may have been mapped since.
 void Recorder::snapshot_unknown_code(uint32_t pid, uint64_t time) {
   auto maps = helper_.read_maps(pid);
   auto mappings = maps ? code_mappings_in(*maps, pid, time) : std::move(maps).error();

@@ -574,11 +574,12 @@ Result<Dimension> parse_dimension(std::string_view text) {
                     printable(text));
     return Dimension{.kind = Kind::kTime, .step = *step};
   }
-  // "label" alone is no dimension: it needs a key.
+  // kNames has the forms that help shows. "time[:STEP]" is one, and no word to type; "label:KEY"
+  // has been taken above as the label KEY.
   auto name = std::ranges::find(kNames, text, &DimensionName::text);
   if (text == "time")
     return Dimension{.kind = Kind::kTime};
-  if (name != std::end(kNames) && name->kind != Kind::kLabel && name->kind != Kind::kTime)
+  if (name != std::end(kNames) && name->kind != Kind::kTime)
     return Dimension{name->kind};
   auto alias = std::ranges::find(kAliases, text, &DimensionName::text);
   if (alias != std::end(kAliases))

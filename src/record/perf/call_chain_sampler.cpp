@@ -317,7 +317,8 @@ void CallChainSampler::take(Bytes data, Cpu& cpu) {
     cpu.counts().lost_events++;
   else if (auto* lost = std::get_if<LostRecords>(&*record))
     // The kernel's count is of samples and other records together, and of all events; there are
-    // far more samples.
+    // far more samples. The first record since start() may tell of a loss before it, which is no
+    // part of the recording: has_begun is set only behind that record.
     cpu.counts().lost_samples += cpu.has_begun ? lost->count : 0;
   else if (auto* throttle = std::get_if<ThrottleRecord>(&*record))
     note(*throttle, cpu);
