@@ -15,6 +15,7 @@ import pprof
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "gosym"
 GO = "1.27"
+GIMLI = "0.27.1"  # of the crate addr2line
 SEED = 1
 SCRATCH = tempfile.TemporaryDirectory(prefix="gosym-benchmark-")  # gone at the end
 
@@ -66,12 +67,14 @@ def compiler():
 
 @functools.cache
 def gimli_addr2line():
-    """The addr2line of gimli, built once from its newest release; none without a Rust that can."""
-    folder = CACHE / "benchmark" / "gimli"
+    """The addr2line of gimli, built once; none without a Rust that can."""
+    folder = CACHE / "benchmark" / f"gimli-{GIMLI}"
     tool = folder / "bin/addr2line"
     if not tool.exists() and shutil.which("cargo"):
-        subprocess.run(["cargo", "install", "--quiet", "--root", folder, "--features", "bin", "addr2line"],
-                       stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+        done = subprocess.run(["cargo", "install", "--quiet", "--root", folder, "--version", GIMLI, "--features", "bin",
+                               "addr2line"], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        if done.returncode != 0:
+            print(f"without gimli's addr2line:\n{done.stderr}", file=sys.stderr)
     return tool if tool.exists() else None
 
 

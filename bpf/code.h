@@ -18,11 +18,13 @@ __noinline bool follows_call(__u64 address) {
     return false;
   // call rel32; or opcode ff /2, whose operand has no, one or four bytes of displacement. An
   // operand with an index, or with the stack pointer, has a byte for that; beside a
-  // displacement of one byte or of four the byte behind the opcode is always the same then.
+  // displacement of one byte or of four the byte behind the opcode is always the same then, and
+  // another where a table's address is all that stands beside the index.
   return code[2] == 0xe8 || (code[5] == 0xff && (code[6] & 0x38) == 0x10) ||
          (code[4] == 0xff && (code[5] & 0x38) == 0x10) ||
          (code[1] == 0xff && (code[2] & 0x38) == 0x10) ||
-         (code[3] == 0xff && code[4] == 0x54) || (code[0] == 0xff && code[1] == 0x94);
+         (code[3] == 0xff && code[4] == 0x54) ||
+         (code[0] == 0xff && (code[1] == 0x94 || code[1] == 0x14));
 #else
   __u32 instruction;
   if (bpf_probe_read_user(&instruction, sizeof(instruction), (void*)(address - 4)))

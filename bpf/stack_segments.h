@@ -38,9 +38,9 @@ struct {
   __type(value, struct segment_walk);
 } segment_walks SEC(".maps");
 
-// Takes the words up to `end`, or what of them points into code when the top is full: of a top
-// that was asked to be smaller than it may be nothing more is wanted. False if not all that
-// were wanted are there, or the segment is none.
+// Takes the words up to `end`. If the top is full and as large as it may be, of the rest those
+// that point into code; of a smaller top no more was wanted. False if not all that were wanted
+// are there, or the segment is none.
 static __always_inline bool take_rest(struct gosym_sample* sample, struct segment_walk* walk,
                                       __u64 end) {
   __u64 size = (end & ~7ull) - walk->stack;

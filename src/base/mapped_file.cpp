@@ -12,6 +12,7 @@
 
 #include "base/file_tree.h"
 #include "base/text.h"
+#include "base/uninterrupted.h"
 
 namespace gosym {
 
@@ -145,9 +146,9 @@ Result<std::string> read_file(int fd, size_t limit) {
     size_t old_size = text.size();
     // Grows by what is read, and not by the size that the file claims: those of /proc claim 0.
     text.resize(old_size + kStep);
-    ssize_t count = read(fd, text.data() + old_size, kStep);
+    ssize_t count = read_part(fd, std::span(text).subspan(old_size));
     text.resize(old_size + (count > 0 ? static_cast<size_t>(count) : 0));
-    if (count < 0 && errno != EINTR)
+    if (count < 0)
       return Error(std::strerror(errno));
     if (count == 0)
       return text;
@@ -159,17 +160,9 @@ Result<std::string> read_file(int fd, size_t limit) {
 
 UniqueFd file_in_memory(Bytes contents) {
   UniqueFd file(memfd_create("gosym", MFD_CLOEXEC));
-  while (file && !contents.empty()) {
-    ssize_t size = write(file.get(), contents.data(), contents.size());
-    if (size < 0 && errno == EINTR)
-      continue;
-    if (size <= 0)
-      return {};
-    contents = contents.subspan(static_cast<size_t>(size));
-  }
-  if (file && lseek(file.get(), 0, SEEK_SET) != 0)
-    return {};
-  return file;
+  if (file && write_all(file.get(), as_text(contents)) && lseek(file.get(), 0, SEEK_SET) == 0)
+    return file;
+  return {};
 }
 
 size_t read_at(int fd, uint64_t offset, std::span<std::byte> out) {

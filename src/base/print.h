@@ -40,11 +40,16 @@ void print(std::FILE* stream, fmt::format_string<Shown<std::remove_cvref_t<Args>
   print_shown(stream, format, fmt::make_format_args(shown(args)...));
 }
 
+template <class... Args>
+void print_warning(fmt::format_string<Args...> format, Args&&... args) {
+  print(stderr, "gosym: warning: {}\n", fmt::format(format, std::forward<Args>(args)...));
+}
+
 // A warning of a command, unless its options ask for errors only.
 template <class Options, class... Args>
 void warn(const Options& options, fmt::format_string<Args...> format, Args&&... args) {
   if (!options.is_quiet)
-    print(stderr, "gosym: warning: {}\n", fmt::format(format, std::forward<Args>(args)...));
+    print_warning(format, std::forward<Args>(args)...);
 }
 
 }  // namespace gosym

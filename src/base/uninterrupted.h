@@ -28,7 +28,7 @@ inline bool write_all(int fd, std::string_view data) {
   return true;
 }
 
-// As read(2): the number of bytes, 0 at the end, or -1.
+// Reads once: the number of bytes, 0 at the end, or -1 with errno.
 inline ssize_t read_part(int fd, std::span<char> out) {
   ssize_t count = 0;
   do

@@ -26,6 +26,11 @@ inline size_t usual_workers() {
   return static_cast<size_t>(std::clamp(count, 1, kUsual));
 }
 
+// As many as an option asks for; 0: as many as are usual.
+inline void set_workers(size_t jobs) {
+  worker_limit = jobs != 0 ? jobs : usual_workers();
+}
+
 // Calls `work(i)` for each i below `count`, on as many threads as there may be, and returns
 // when all have been done. No two calls may change the same thing.
 template <class Work>

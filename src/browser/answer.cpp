@@ -191,7 +191,7 @@ std::shared_ptr<const PathTree> tree_of(const Selected& selected, const FrameKey
                                         const Query& query) {
   std::vector<SampleKeys> groups;
   // Paths from the root of all Go programs begin alike, with runtime.goexit, and need their
-  // programs above them (program_groups()); paths from the leaf begin with what ran.
+  // programs above them (program_groups()).
   if (query.groups.empty() && query.is_by_program && query.direction == Direction::kFromRoot)
     groups = program_groups(*selected.profile, selected.samples);
   for (const Dimension& dimension : query.groups)

@@ -622,7 +622,7 @@ private:
   }
 
   // Keys that are likely wanted next, the most likely first: fitting_hints() cuts the end.
-  // Those of pages end in its kLast.
+  // Hints of a page end in its kLast.
   std::string hints() const {
     if (state_.overlay == Overlay::kTime)
       return time_hint();
@@ -957,8 +957,8 @@ std::vector<FlameBox> flame_boxes(const PathTree& tree, uint32_t zoomed, size_t 
   return boxes;
 }
 
-// Line 0 has the title, line 1 the tabs. On a screen below kLeastSize nothing is drawn, but keys
-// are taken: it has the layout of kLeastSize, so that no difference falls below 0.
+// Line 0 has the title, line 1 the tabs. On a screen below kLeastSize nothing is drawn, but
+// keys are taken: it has the layout of kLeastSize, so that no difference falls below 0.
 Layout layout_of(Size size) {
   size.height = std::max(size.height, kLeastSize.height);
   constexpr size_t kEnough = 14;  // lines that leave room for a timeline and a detail

@@ -1197,9 +1197,9 @@ Effect update_page(State& state, const Key& key, const Answer& answer) {
         break;
       }
       // Backwards is forwards by one less than there are pages.
-      // choose_page() may stay where it is, if no function is at the cursor to be looked at.
       size_t step = key.kind == Kind::kTab ? 1 : kPageCount - 1;
       size_t next = (static_cast<size_t>(state.page) + step) % kPageCount;
+      // It may stay where it is, if no function is at the cursor to be looked at.
       choose_page(state, static_cast<Page>(next), answer);
       break;
     }
@@ -1253,7 +1253,7 @@ const ViewKey* entry_at_cursor(const State& state, const Answer& answer) {
 }
 
 void settle(State& state, const Answer& answer) {
-  // Less shows nothing (draw()), and layout_of() would count below zero.
+  // Less shows nothing (draw()).
   if (state.size.width < kLeastSize.width || state.size.height < kLeastSize.height)
     return;
   Layout layout = layout_of(state.size);

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "commands/command.h"
 #include "commands/debug_options.h"
+#include "commands/option_values.h"
 #include "commands/terminal.h"
 #include "confine/parser.h"
 #include "output/output_file.h"
@@ -122,7 +123,7 @@ Result<> index_binary(const std::string& binary, const IndexOptions& options,
   if ((*symbols)->image().type == ET_REL)
     return Error("relocatable: its code has addresses only where it is linked or loaded");
   if (std::string problem = (*symbols)->problem(); !problem.empty())
-    print(stderr, "gosym: warning: '{}': {}\n", printable(binary), printable(problem));
+    print_warning("'{}': {}", printable(binary), printable(problem));
   return write_index(**symbols, binary, options);
 }
 

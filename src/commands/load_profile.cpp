@@ -333,10 +333,10 @@ void keep_event(const RecordedEvent& event, Profile& profile) {
   profile = of_event(profile, static_cast<uint32_t>(found - shown.begin()));
 }
 
-// Values that all files have stay together. Where files have others, each is an event of its own,
-// so that those which several have are added up.
+// Values that all files have stay together. Where files have others, each is an event of its
+// own, so that those which several have are added up.
 void take_values_apart(std::vector<ReadProfile>& profiles) {
-  const std::vector<RecordedEvent> first = profiles.front().profile.info.events;
+  const std::vector<RecordedEvent>& first = profiles.front().profile.info.events;
   if (std::ranges::all_of(
           profiles, [&](const ReadProfile& one) { return one.profile.info.events == first; }))
     return;
@@ -529,7 +529,7 @@ bool apply(const StackPasses& passes, Profile& profile) {
 
 Result<LoadedProfile> load_profile(const ReportOptions& options, const Format& format,
                                    const DebugFileOptions& files) {
-  worker_limit = options.jobs != 0 ? options.jobs : usual_workers();
+  set_workers(options.jobs);
   auto inputs =
       read_inputs(options.inputs, options.recordings, options.event, files, options.side);
   if (!inputs)

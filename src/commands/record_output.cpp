@@ -82,9 +82,10 @@ Result<> RecordOutput::step(Recorder& recorder, bool is_asked) {
   next_ = now + kTimeBetweenLooks;
   look_for_reason(now);
   if (is_asked)
-    reason_ = "somebody asked for it";
-  // A reason soon after a snapshot waits, so that the next one has a whole span. At a later look
-  // than this the end of the last one would no longer be in memory.
+    reason_ += reason_.empty() ? "somebody asked for it" : "; somebody asked for it";
+  // A reason soon after a snapshot waits, so that its file has a whole span. It waits a look
+  // less than that: until the next look, samples right behind the last file would leave the
+  // window.
   bool is_soon = snapshot_at_ != 0 && now + kTimeBetweenLooks < snapshot_at_ + last_ns_;
   return reason_.empty() || (is_soon && !is_asked) ? Ok{} : take_snapshot(recorder);
 }

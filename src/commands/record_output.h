@@ -37,7 +37,7 @@ public:
   // to; or if somebody has asked.
   Result<> step(Recorder& recorder, bool is_asked);
 
-  // Makes a last file of what was last if there is a reason that has waited.
+  // Makes a file for a reason that still waits, before the recording ends.
   Result<> end(Recorder& recorder);
 
   // "1.2 MiB -> cpu.raw". A file without samples is removed.

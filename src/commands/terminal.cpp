@@ -104,7 +104,8 @@ Screen standard_output(ColourMode mode) {
 
 bool show_in_pager(std::string_view text, const Screen& screen) {
   auto lines = static_cast<size_t>(std::ranges::count(text, '\n'));
-  // A height of SIZE_MAX is that of no terminal (standard_output()).
+  // A height of SIZE_MAX is that of no terminal (standard_output()). An empty variable, or
+  // "cat", is the wish for no pager, as in git.
   std::string command = pager_command();
   if (screen.height == SIZE_MAX || lines < screen.height || command.empty() ||
       command == "cat" || environment("TERM") == "dumb")

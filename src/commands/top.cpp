@@ -20,6 +20,7 @@
 #include "commands/terminal.h"
 #include "confine/parser.h"
 #include "live/live_recording.h"
+#include "output/write.h"
 #include "profile/accumulated_profile.h"
 #include "profile/rewrite_stacks.h"
 
@@ -134,14 +135,8 @@ private:
 
 std::string text_of(Profile& profile, const ViewOptions& view) {
   if (profile.samples.empty())
-    return fmt::format("no samples in the last {:.1f} s\n",
-                       static_cast<double>(profile.duration_ns) / 1e9);
-  std::string text;
-  write_events(profile, *find_format("text"), view, [&](std::string_view part) {
-    text += part;
-    return true;
-  });
-  return text;
+    return fmt::format("no samples in the last {:.1f} s\n", to_seconds(profile.duration_ns));
+  return written_by(write_events, profile, *find_format("text"), view);
 }
 
 // False: nobody reads it any more.

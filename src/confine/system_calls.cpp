@@ -340,6 +340,11 @@ bool add(const CallRules& filter, uint32_t action, const Harmless& rule) {
   return seccomp_rule_add_array(filter.get(), action, rule.call, 1, &compared) == 0;
 }
 
+// Its flags lie in memory, where no filter sees them. With ENOSYS the C library calls clone.
+bool refuse_clone3(const CallRules& filter) {
+  return seccomp_rule_add(filter.get(), SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0) == 0;
+}
+
 bool add_parsing(const CallRules& filter, CallFilter wanted) {
   bool is_done = true;
   bool has_openers = wanted == CallFilter::kParsing;
@@ -367,9 +372,7 @@ bool add_parsing(const CallRules& filter, CallFilter wanted) {
   // To end by a signal, as abort(3) does, and to stop.
   for (int call : {SCMP_SYS(kill), SCMP_SYS(tgkill)})
     is_done &= add(filter, SCMP_ACT_ALLOW, {call, 0, kInt, static_cast<uint64_t>(getpid())});
-  // Its flags are no argument: the C library calls the older one then.
-  is_done &= seccomp_rule_add(filter.get(), SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0) == 0;
-  return is_done;
+  return is_done && refuse_clone3(filter);
 }
 
 std::span<const int> exceptions_of(CallFilter wanted) {
@@ -408,10 +411,8 @@ bool add_refusing(const CallRules& filter, CallFilter wanted) {
     refuse_where({0, SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0}, SCMP_SYS(clone));
   else if (!is_starting && !is_fetching)
     refuse(SCMP_SYS(clone));
-  // Its flags lie in memory, where no filter sees them: the C library calls the older one then.
-  is_done &= seccomp_rule_add(filter.get(), SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0) == 0;
-  // Limits and signals of another.
-  // 0 is this process: other numbers are others.
+  is_done &= refuse_clone3(filter);
+  // Limits and signals of others; a limit of process 0 is our own.
   refuse_where({0, SCMP_CMP_NE, 0, 0}, SCMP_SYS(prlimit64));
   refuse_where({0, SCMP_CMP_NE, static_cast<uint64_t>(getpid()), 0}, SCMP_SYS(tgkill));
   if (is_recording)

@@ -38,9 +38,8 @@ public:
   // address. None if the rule needs a register or a word that is not known.
   std::optional<CallerFrame> evaluate(ImageAddress address, MachineState& state) const;
 
-  // The place of a general register of the caller. A register without a rule is unchanged.
-  // `number` is of neither pointer, nor the return column: their rules are kept apart, and they
-  // would seem unchanged here. `cfa` is that of the function.
+  // The place of a register of the caller. A register without a rule is unchanged, but the
+  // stack pointer, which is the CFA then. `cfa` is that of the function.
   CallerRegister caller_register(ImageAddress address, uint64_t number, uint64_t cfa,
                                  MachineState& state) const;
 

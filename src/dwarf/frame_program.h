@@ -109,8 +109,8 @@ std::optional<FrameValue> evaluate(Reader expression, const FrameColumns& column
 //   92 bregx uleb sleb                  94 deref_size u8          96 nop
 //
 // Numbers have 64 bits and wrap around; div, shra and comparisons take them as signed. So have
-// addresses and words, as the stacks of i386 are not recorded. Others are not allowed there, or
-// ask for what no stack tells.
+// addresses and words, as the stacks of i386 are not recorded. Other operations are not allowed
+// there, or ask for what no stack tells.
 //
 // `start` is the value at the bottom of the stack, if there is one: for places of registers the
 // CFA. None if the expression is malformed, asks for what is not known, or does not end within

@@ -131,6 +131,14 @@ Result<std::vector<Stored>> read_sections_of(const elf::Image& image) {
 
 }  // namespace
 
+// A packed section that is not read counts, too: libdw unpacks all that it knows as soon as it
+// opens a file.
+bool has_packed_sections(const elf::Image& image) {
+  return std::ranges::any_of(image.sections, [](const elf::Section& section) {
+    return is_of_debugging(section) && is_packed(section);
+  });
+}
+
 Result<PlainFile> PlainFile::make(const elf::Image& image) {
   auto sections = read_sections_of(image);
   if (!sections)
@@ -141,15 +149,10 @@ Result<PlainFile> PlainFile::make(const elf::Image& image) {
     file.debug_size_ += section.size;
   if (file.debug_size_ > kMaxUnpacked)
     return errorf("its debugging information is said to unpack to {} bytes", file.debug_size_);
-  // A packed section that is not read counts, too: libdw unpacks all that it knows as soon as
-  // it opens a file.
-  bool has_packed = std::ranges::any_of(image.sections, [](const elf::Section& section) {
-    return is_of_debugging(section) && is_packed(section);
-  });
   // libdw takes no file that has only texts, as dwz makes them; one with call frames it does.
   bool has_units = std::ranges::any_of(
       *sections, [](const Stored& section) { return section.name.starts_with(".debug_info"); });
-  if (!has_packed && (has_units || sections->empty()))
+  if (!has_packed_sections(image) && (has_units || sections->empty()))
     return file;
   // libdw gets a file in memory with these sections alone; the plain ones are copied as well,
   // as it takes one file.

@@ -9,6 +9,9 @@
 
 namespace gosym::dwarf {
 
+// True if PlainFile::make() would have to unpack some of it.
+bool has_packed_sections(const elf::Image& image);
+
 // A file with debugging information none of whose sections is compressed: the file itself, or,
 // of one that has compressed ones or nothing but texts, an ELF file in memory of those sections
 // that names, lines and inlined calls are read from. The others, as of the places of variables,

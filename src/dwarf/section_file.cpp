@@ -22,8 +22,8 @@ template <class Header, class Entry>
 void write_header(const elf::Image& like, uint64_t table, size_t count, std::byte* to) {
   Header header{};
   // The file has a whole header, as elf::parse() took it. Class, byte order, machine and type
-  // are right as they are. Segments are left out: the file
-  // has none of the program's contents that they could name.
+  // are right as they are. Segments are left out: the file has none of the program's contents
+  // that they could name.
   std::memcpy(&header, like.file.data(), sizeof(header));
   put(header.e_phoff, 0, like.order);
   put(header.e_phnum, 0, like.order);

@@ -27,8 +27,9 @@ bool ends_with_x86_call(std::string_view code) {
   return false;
 }
 
-bool ends_with_arm64_call(Bytes code, ByteOrder order) {
-  uint32_t instruction = load<uint32_t>(code, 0, order).value_or(0);
+// Instructions of arm64 are little-endian in big-endian programs, too.
+bool ends_with_arm64_call(Bytes code) {
+  uint32_t instruction = load<uint32_t>(code, 0).value_or(0);
   return (instruction & 0xfc000000) == 0x94000000 ||  // bl
          (instruction & 0xfffffc1f) == 0xd63f0000;    // blr
 }
@@ -42,7 +43,7 @@ bool may_follow_call(const Image& image, ImageAddress address) {
   auto code = image.loaded_from(ImageAddress{to_integer(address) - length});
   if (!code || code->size() < length)
     return true;
-  return image.machine == EM_AARCH64 ? ends_with_arm64_call(*code, image.order)
+  return image.machine == EM_AARCH64 ? ends_with_arm64_call(*code)
                                      : ends_with_x86_call(as_text(code->first(length)));
 }
 
@@ -64,8 +65,7 @@ namespace {
 bool is_signal_return_arm64(const Image& image, ImageAddress address) {
   auto loaded = image.loaded_from(address);
   Bytes code = loaded.value_or(Bytes{});
-  return load<uint32_t>(code, 0, image.order) == 0xd2801168 &&
-         load<uint32_t>(code, 4, image.order) == 0xd4000001;
+  return load<uint32_t>(code, 0) == 0xd2801168 && load<uint32_t>(code, 4) == 0xd4000001;
 }
 
 }  // namespace

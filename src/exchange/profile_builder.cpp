@@ -93,11 +93,8 @@ OwnerId ProfileBuilder::add_owner(const Owner& owner) {
 
 void ProfileBuilder::add_sample(SampleCount sample, std::span<const uint64_t> others) {
   memory_ += 2 * (sizeof(SampleCount) + others.size_bytes());
-  if (!others.empty()) {
-    std::vector<uint64_t>& amounts = profile_.other_amounts;
-    sample.set_others(amounts.size());
-    amounts.insert(amounts.end(), others.begin(), others.end());
-  }
+  if (!others.empty())
+    sample.set_others(others, profile_.other_amounts);
   profile_.samples.push_back(sample);
 }
 

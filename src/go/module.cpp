@@ -101,8 +101,8 @@ std::vector<TablePlace> find_by_scan(const Image& image,
   return places;
 }
 
-// True if compilers and a linker of C or its like made it, and its sections are not those of a Go
-// program: each of these has some that only Go's linker makes.
+// True if compilers and a linker of C or its like made it, and its sections are not those of a
+// Go program: each of these has some that only Go's linker makes.
 bool is_of_others(const Image& image) {
   auto is_go = [](const elf::Section& section) {
     return section.name.starts_with(".go") || section.name.starts_with(".note.go");
@@ -110,27 +110,30 @@ bool is_of_others(const Image& image) {
   return image.find_section(".eh_frame") && std::ranges::none_of(image.sections, is_go);
 }
 
-// False for code, constants, and tables that are another's.
+// False for code, written data, constants, and tables that are another's.
 bool may_hold_table(const elf::Section& section) {
   constexpr std::string_view kOthers[] = {".rodata", ".eh_frame", ".gcc_except_table"};
   return section.type == SHT_PROGBITS &&
-         (section.flags & (SHF_ALLOC | SHF_EXECINSTR)) == SHF_ALLOC &&
+         (section.flags & (SHF_ALLOC | SHF_EXECINSTR | SHF_WRITE)) == SHF_ALLOC &&
          std::ranges::none_of(
              kOthers, [&](std::string_view other) { return section.name.starts_with(other); });
 }
 
-// Bytes of segments that are not written, in which a table may lie. Nearly all of a large C++
-// library is code and constants: no page of these is looked at without need.
-std::vector<elf::LoadedBytes> unwritten_parts(const Image& image) {
+// Bytes besides written data in which a table may lie; of a Go program all segments. Nearly all
+// of a large C++ library is code and constants: no page of these is looked at without need.
+std::vector<elf::LoadedBytes> other_parts(const Image& image) {
   if (!is_of_others(image))
     return image.loaded_segments(0);
   std::vector<elf::LoadedBytes> parts;
   uint64_t left = image.file.size();
   for (const elf::Section& section : image.sections) {
+    // Asked first, as a file may have a million sections, and segments to look through for
+    // each.
+    if (!may_hold_table(section))
+      continue;
     auto bytes = image.contents(section);
     auto loaded = image.loaded_from(section.address);
-    bool is_loaded = bytes && loaded && loaded->data() == bytes->data();
-    if (!is_loaded || !may_hold_table(section))
+    if (!bytes || !loaded || loaded->data() != bytes->data())
       continue;
     // Overlapping sections could otherwise make a small file endless to search.
     if (bytes->size() > left)
@@ -459,7 +462,7 @@ std::optional<Result<Module>> find_module(const Image& image) {
   // A damaged section does not rule out a whole table elsewhere. External linkers merge it into
   // data that is relocated: no need to look through the rest, two thirds of an image.
   if (!scan(image.loaded_segments(PF_W)))
-    scan(unwritten_parts(image));
+    scan(other_parts(image));
   return module;
 }
 

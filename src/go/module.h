@@ -72,7 +72,7 @@ std::vector<TablePlace> find_table_places(const elf::Image& image);
 //
 // Relocates the image if it has a table that cannot be read otherwise, as those of some linkers
 // (lld): `file` are the image's bytes, private to us; `has_relocated` says whether any was
-// changed. `image` must outlive the module.
+// changed; null: nobody asks. `image` must outlive the module.
 Result<std::optional<Module>> read_module(const elf::Image& image, std::span<std::byte> file,
                                           bool* has_relocated = nullptr);
 

@@ -456,8 +456,8 @@ private:
       uint64_t after = 0;
       if (auto read = read_at(allgs, std::as_writable_bytes(std::span(slice))); !read || !*read)
         return read ? Result(std::vector<Checked>()) : std::move(read).error();
-      // The slice may be torn between its words, as the program runs meanwhile: the next look
-      // finds it whole.
+      // The slice may be torn between its words, as the program runs meanwhile: it is looked at
+      // again.
       auto [address, length, capacity] = slice;
       if (address == 0 || address % kGoWord != 0 || length == 0 || length > capacity ||
           length > kMaxGoroutines)

@@ -41,7 +41,8 @@ namespace gosym::gsym {
 //
 //   "gosym: go code=0x1000+0x5000@0x401000,..."      offset in the binary, size, address
 //
-// It takes 64 KiB at the most: of a binary with a thousand pieces of code some are left out.
+// It takes 64 KiB at the most: of a binary with several thousand pieces of code some are left
+// out.
 
 inline constexpr uint32_t kMagic = 0x4753594d;
 inline constexpr uint16_t kVersion = 1;

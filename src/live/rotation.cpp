@@ -58,8 +58,8 @@ Result<> RotatingSink::begin() {
   return Ok{};
 }
 
-// Leaves writer_ null if there is no room, and then succeeds: put() tries again. An error if
-// there will never be a file.
+// Leaves writer_ null if there is no room, and then succeeds: whoever writes next tries again
+// (try_again()). An error if there will never be a file.
 Result<> RotatingSink::begin_file() {
   // All of this is of the file before.
   introduced_.clear();
@@ -265,6 +265,9 @@ Result<> RotatingSink::write_samples(const raw::SampleBatch& batch) {
     return written;
   });
   if (!is_written) {
+    // A file that begins before the counts that have these samples has none of them: they are
+    // counted as lost there, and once.
+    stats_.samples += batch.rows().size();
     dropped_ += batch.rows().size();
     all_dropped_ += batch.rows().size();
   }

@@ -33,9 +33,9 @@ inline constexpr std::string_view kOffCpuEvent = "off-cpu";
 inline constexpr std::string_view kWallEvent = "wall";
 inline constexpr std::string_view kGoroutineEvent = "goroutine";  // of a dump
 
-// The measure of an event of which only this is known, as of those in files. It is the only place
-// that takes the name of an event for more than a name. Cycles stand for time if a frequency was
-// set and not a period.
+// The measure of an event of which only this is known, as of those in files. It is the only
+// place that takes the name of an event for more than a name. Cycles stand for time if a
+// frequency was set and not a period.
 constexpr Measure measure_of(std::string_view name, uint64_t period, std::string_view unit) {
   if (name == kGoroutineEvent)
     return Measure::kGoroutines;
@@ -83,8 +83,8 @@ struct RecordedEvent {
   bool operator==(const RecordedEvent&) const = default;
 };
 
-// The number of values that a sample of the event has: that of the event itself is number 0, the
-// others follow.
+// The number of values that a sample of the event has: that of the event itself is number 0,
+// the others follow.
 inline uint32_t value_count(const RecordedEvent& event) {
   return 1 + static_cast<uint32_t>(event.others.size());
 }
@@ -94,10 +94,11 @@ inline uint32_t in_file_order(const RecordedEvent& event, uint32_t number) {
 }
 // True if samples of one of them have several values.
 bool has_values(std::span<const RecordedEvent> events);
-// What can be shown of events, or chosen: each of their values as an event of its own, in their
-// order.
+// Each value of the events as an event of its own, in their order: these can be shown, or
+// chosen.
 std::vector<RecordedEvent> shown_events(std::span<const RecordedEvent> events);
-// Where the values of each event begin among these; at the end, how many there are.
+// The number in shown_events() of the first value of each event; at the end, how many there
+// are.
 std::vector<uint32_t> first_shown(std::span<const RecordedEvent> events);
 inline uint32_t shown_count(std::span<const RecordedEvent> events) {
   return first_shown(events).back();
@@ -185,8 +186,8 @@ struct RecordedImage {
   std::string problem;  // why size, ids and segments are missing; empty if they are not
 };
 
-// Equal for copies of one build at one path, those of several containers or hosts: their code is
-// the same. A file without a build id is known by its size and time of change.
+// Equal for copies of one build at one path, those of several containers or hosts: their code
+// is the same. A file without a build id is known by its size and time of change.
 struct ImageIdentity {
   explicit ImageIdentity(const RecordedImage& image)
       : path(image.path),
@@ -364,8 +365,8 @@ constexpr uint64_t offset_of_register(uint64_t number) {
   return kMaxWordOffset + 8 * number;
 }
 
-// The number by which a sample tells a register that DWARF numbers so: those of the places above
-// are passed over. kNoRegister: it has none.
+// The number by which a sample tells a register that DWARF numbers so: those of the places
+// above are passed over. kNoRegister: it has none.
 inline constexpr uint64_t kEndOfRegisters = 1024;
 inline constexpr uint64_t kNoRegister = kEndOfRegisters;
 constexpr uint64_t place_of_register(uint64_t dwarf_number) {
@@ -380,8 +381,8 @@ constexpr uint64_t misalignment(uint64_t stack_alignment) {
   return stack_alignment % 8;
 }
 
-// Likewise as a place of the stack, in the register that DWARF has for arm64's stack pointer, if
-// offsets count from further down: Go code keeps frames there that begin 8 bytes below it.
+// Likewise as a place of the stack, in the register that DWARF has for arm64's stack pointer,
+// if offsets count from further down: Go code keeps frames there that begin 8 bytes below it.
 inline constexpr uint64_t kStackPointerRegister = 31;
 
 // The register of arm64 in which a function has what it returns to until it saves that.

@@ -27,7 +27,7 @@ struct Format {
   bool is_whole = false;       // whose the samples are, when they came, all names: read back
   bool is_request = false;     // to a server, as gosym push sends it
   std::string_view help = {};  // of the option of its name; empty: it has none
-  uint64_t max_samples = UINT64_MAX;   // fewer where each takes lines of its own
+  uint64_t max_samples = UINT64_MAX;   // the most, where each takes lines of its own
   bool names_file = false;             // that option has a value, the file to be written
   std::string_view next_command = {};  // what may be done with the file, "{}"; empty: read it
   void (*write)(const Profile& profile, const ViewOptions& options, const Write& write);
@@ -43,7 +43,7 @@ const Format* find_format(std::string_view name);
 // owner, as recordings are.
 Readers readers_of(std::string_view format, const Profile& profile);
 
-// An error if it has more samples than the format is written of.
+// An error if the format writes each sample by itself, and there are more than `max_samples`.
 Result<> check_samples(const Profile& profile, const Format& format);
 
 // Writes a profile with all of its events, as the format takes them.

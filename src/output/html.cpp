@@ -96,8 +96,8 @@ Profile profile_of_both(const ComparedProfile& before, const ComparedProfile& af
     if (!has_steps(both.owner(sample).recording < before_count ? before : after))
       sample.step = 0;
   }
-  // Steps of samples stay, which gosym diff reads with the step of their side (page_side());
-  // without one of the whole page the viewer draws no time.
+  // Steps of samples stay, which gosym diff reads with the step of their side (page_side()).
+  // The page's own is 0, so that the viewer draws no time.
   both.time_step = 0;
   both.info.events = after.profile.info.events;
   both.info.command_line.clear();
@@ -138,9 +138,10 @@ void write_html_difference(const Difference& difference, const ComparedProfile& 
   page.origin.compared_per = to_string(per);
   double scale = scale_of(before, after, per);
   constexpr double kBillion = 1e9;
-  constexpr double kMost = 1e18;  // of 64 bits; and 0 would say that nothing is compared
+  constexpr double kLeast = 1;    // 0 would say that nothing is compared
+  constexpr double kMost = 1e18;  // of 64 bits
   page.origin.scale_before = static_cast<uint64_t>(std::clamp(
-      scale_of_amounts(before.profile, after.profile, per, scale) * kBillion, 1.0, kMost));
+      scale_of_amounts(before.profile, after.profile, per, scale) * kBillion, kLeast, kMost));
   write(page::make_html(page));
 }
 

@@ -71,7 +71,7 @@ constexpr size_t kMaxLabelsShown = 10;
 // "demo 61.0 %, nginx 21.3 %, and 4 more": the items that are shown, of so many.
 std::string as_list(std::vector<std::string> items, size_t count) {
   if (items.size() < count)
-    items.push_back(fmt::format("and {} more", count - items.size()));
+    items.push_back(fmt::format("and {} more", with_commas(count - items.size())));
   return joined(items, ", ");
 }
 
@@ -182,10 +182,7 @@ std::string list_thresholds(const Profile& profile) {
           fmt::format("{} for {} ({}){}", time_text(raised.nanoseconds),
                       printable(profile.strings[raised.process]), raised.pid,
                       printable(hosts.suffix(hosts.of_recording(raised.recording)))));
-  if (items.size() < profile.raised_thresholds.size())
-    items.push_back(fmt::format("and {} more",
-                                with_commas(profile.raised_thresholds.size() - items.size())));
-  return joined(items, ", ");
+  return as_list(std::move(items), profile.raised_thresholds.size());
 }
 
 // "handler (12), name (4)": each key of labels with the number of its values.

@@ -143,9 +143,9 @@ private:
   uint64_t memory_beside() const {
     return images_.memory() + stacks_.memory() + held_bytes_ + 32 * kernel_addresses_.size();
   }
-  // The CPU that a record is counted for: 0 for those that have no count yet once there are as
-  // many counts, each of a CPU and an event, as Linux has CPUs at the most. A damaged file may
-  // name any number.
+  // The CPU that a record is counted for. There are as many counts, each of a CPU and an event,
+  // as Linux has CPUs at the most; from then on a CPU without one counts as 0, for a damaged
+  // file may name any.
   uint32_t counted_cpu(uint32_t cpu, uint32_t event) const {
     return counts_.size() < raw::kMaxCpus || counts_.contains({cpu, event}) ? cpu : 0;
   }

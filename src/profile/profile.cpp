@@ -158,7 +158,7 @@ std::pair<uint32_t, uint32_t> event_and_value(std::span<const RecordedEvent> eve
 bool keep_value(uint64_t amount, SampleCount& sample) {
   sample.weight = amount;
   sample.skipped = 0;
-  // Of those that were added up some had none of it; how many is not kept.
+  // Some of those that were added up had none of it; how many is not kept.
   sample.count = std::min(sample.count, amount);
   return amount != 0;
 }
@@ -184,7 +184,7 @@ EventCounts counts_of(const Profile& profile, uint32_t shown) {
   // Profiles of other tools have none of these.
   if (shown < profile.recorded_amounts.size())
     counts.recorded_amounts = {profile.recorded_amounts[shown]};
-  // What has timelines was recorded, by the event's own value.
+  // Profiles with timelines were recorded: by the event's own value.
   if (event < profile.timelines.size() && value == 0)
     counts.timelines = {profile.timelines[event]};
   return counts;
@@ -227,11 +227,8 @@ Profile of_event(const Profile& profile, uint32_t shown) {
 
 void add_with_values(Profile& profile, SampleCount sample, std::span<const uint64_t> amounts) {
   sample.weight = amounts[0];
-  std::vector<uint64_t>& others = profile.other_amounts;
-  if (amounts.size() > 1) {
-    sample.set_others(others.size());
-    others.insert(others.end(), amounts.begin() + 1, amounts.end());
-  }
+  if (amounts.size() > 1)
+    sample.set_others(amounts.subspan(1), profile.other_amounts);
   profile.samples.push_back(sample);
 }
 
@@ -241,7 +238,7 @@ Profile with_values_apart(const Profile& profile) {
   Profile apart = profile;
   apart.info.events = shown_events(events);
   apart.other_amounts.clear();
-  // What was counted of an event stays with its first value.
+  // Counts of an event stay with its first value.
   size_t counted = std::min(profile.unwound_by_event.size(), events.size());
   apart.unwound_by_event.assign(counted == 0 ? 0 : firsts.back(), {});
   for (size_t event = 0; event < counted; event++)
@@ -348,8 +345,8 @@ void Timeline::lengthen_steps(uint64_t factor) {
 }
 
 void Timeline::add(const Timeline& other, uint64_t begin) {
-  // An amount of a step lies anywhere in it, so that this has no shorter ones. Steps of which no
-  // common one has 64 bits are those of a damaged file: they stay as they are.
+  // An amount of a step lies anywhere in it, so that this has no shorter ones. Steps of which
+  // no common one has 64 bits are those of a damaged file: they stay as they are.
   uint64_t common = 0;
   if (!__builtin_mul_overflow(step_ / std::gcd(step_, other.step_), other.step_, &common) &&
       common > step_)

@@ -338,7 +338,7 @@ struct Location {
 
   // The address to look up and show for one of the location's addresses: that of the call.
   uint64_t call_of(uint64_t of) const { return of - (is_return && of > 0 ? 1 : 0); }
-  // That address in the image; only with an `image_address`.
+  // call_of() of the address in the image, which there has to be.
   ImageAddress call_in_image() const {
     return ImageAddress{call_of(to_integer(*image_address))};
   }
@@ -375,9 +375,13 @@ struct SampleCount {
   uint32_t step = 0;  // of time since the recording began; only if it was asked for
   uint32_t cpu = 0;   // likewise
 
-  // Where Profile::other_amounts has those of the other values, of an event that has several.
+  // Place in Profile::other_amounts of the other values, of an event that has several.
   uint64_t others() const { return skipped; }
-  void set_others(uint64_t place) { skipped = place; }
+  // Appends these amounts to the table, where the sample has them from now on.
+  void set_others(std::span<const uint64_t> others, std::vector<uint64_t>& amounts) {
+    skipped = amounts.size();
+    amounts.insert(amounts.end(), others.begin(), others.end());
+  }
 };
 
 // One of the recordings that a profile is of.
@@ -433,7 +437,7 @@ struct Profile {
   SharedVector<std::vector<ProfileLabel>> label_sets = {{}};  // the first is empty
   Owners owners;
   SharedVector<SampleCount> samples;
-  // Of samples of several values all but the first; empty if no event has several.
+  // All values but the first, of samples of several values; empty if no event has several.
   SharedVector<uint64_t> other_amounts;
 
   // Whose a sample is.

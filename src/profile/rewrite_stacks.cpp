@@ -368,8 +368,8 @@ public:
   }
 
 private:
-  // The innermost of inlined calls has the go statement. name_creators() drops
-  // those without a name before.
+  // The innermost of inlined calls has the go statement. name_creators() takes no locations
+  // without a name, so that there is a frame.
   void add(Location location) {
     if (location.frame_count > 0) {
       Frame frame = profile_.frames[location.first_frame];

@@ -29,8 +29,7 @@ public:
            std::vector<SampleCount>& samples, std::vector<uint64_t>& amounts) {
     uint32_t at = find_or_add(sample, samples);
     if (at == samples.size()) {
-      sample.set_others(amounts.size());
-      amounts.insert(amounts.end(), others.begin(), others.end());
+      sample.set_others(others, amounts);
       samples.push_back(sample);
       return;
     }

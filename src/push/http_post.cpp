@@ -42,8 +42,9 @@ std::string config_of(const HttpRequest& request) {
     config += fmt::format("header = {}\n", quoted_for_curl(header));
   if (!request.ca_file.empty())
     config += fmt::format("cacert = {}\n", quoted_for_curl(request.ca_file));
-  // An empty "Expect:" takes curl's own away, after which it waits a second for servers that do
-  // not know it. A retry-after that did not come is an empty word (reply_in()).
+  // curl's own "Expect:" makes it wait a second for servers that do not know it: an empty one
+  // takes it away. A retry-after that did not come is an empty word of what is written out
+  // (reply_in()).
   config +=
       "header = \"Expect:\"\n"
       "data-binary = \"@-\"\n"

@@ -520,15 +520,19 @@ void read_differences(pbf_reader& in, std::vector<uint64_t>& values) {
   read_numbers(in, [&](uint64_t number) { values.push_back(before += difference(number)); });
 }
 
+// The most numbers that can be read of a packed field. Each ends with its only byte below 0x80:
+// to count these takes no decoding.
+size_t count_numbers(protozero::data_view packed) {
+  std::string_view bytes(packed.data(), packed.size());
+  return static_cast<size_t>(
+      std::ranges::count_if(bytes, [](char byte) { return (byte & 0x80) == 0; }));
+}
+
 // Most numbers of a recording are in such columns: room for all of one is made at once.
 void read_column(pbf_reader& in, std::vector<uint32_t>& values) {
   pbf_reader ahead = in;
-  protozero::data_view packed = ahead.get_view();
-  // Each number ends with its only byte below 0x80, so that no more can be read.
-  auto is_last = [](char byte) { return static_cast<signed char>(byte) >= 0; };
-  auto count = std::count_if(packed.data(), packed.data() + packed.size(), is_last);
   size_t known = values.size();
-  values.resize(known + static_cast<size_t>(count));
+  values.resize(known + count_numbers(ahead.get_view()));
   uint32_t* next = values.data() + known;
   read_numbers(in, [&](uint64_t number) { *next++ = static_cast<uint32_t>(number); });
 }
@@ -634,11 +638,7 @@ void read_tables(pbf_reader in, Tables& tables, ColumnSizes& sizes) {
       continue;
     }
     auto count = [&](const auto&, size_t number) {
-      protozero::data_view packed = in.get_view();
-      std::string_view bytes(packed.data(), packed.size());
-      sizes[number] += static_cast<size_t>(
-          // Numbers end with a byte below 0x80: to count these takes no decoding.
-          std::ranges::count_if(bytes, [](char byte) { return (byte & 0x80) == 0; }));
+      sizes[number] += count_numbers(in.get_view());
     };
     if (!at_column(in, count))
       read_table(in, tables);

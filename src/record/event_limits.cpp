@@ -11,8 +11,8 @@ constexpr double kBurst = 1000;
 constexpr double kOfProgram = 300;
 constexpr double kPerNanosecond = 100 / 1e9;
 
-// Twice what kernel.pid_max is by default on most machines: processes whose end nobody heard of
-// count, too.
+// Twice the kernel's own default of pid_max (GOSYM_MAX_TARGETS): processes whose end nobody
+// heard of count, too.
 constexpr size_t kMaxCounted = 65536;
 
 }  // namespace

@@ -18,15 +18,16 @@ namespace gosym {
 //
 //   add() after each look at the rings; make_ready(), then take() while has_ready()
 //
-// What take() gives between two calls of make_ready() is in order of time, and events of equal
-// time are in the order in which they were added. An event that comes too late is given by the
+// Between two calls of make_ready(), take() gives events in order of time, and those of equal
+// time in the order in which they were added. An event that comes too late is given after the
 // next make_ready(): no event is lost for its time. The queue never holds more than a number of
-// events; what it has no room for is counted.
+// events, of which those that were taken count until the next make_ready(); what it has no room
+// for is counted.
 class EventQueue {
 public:
   using Records = std::vector<SidebandRecord>;
 
-  // Holds the events of rings of 20 CPUs.
+  // As many as the rings of 20 CPUs hold.
   static constexpr size_t kMaxHeld = 200'000;
   explicit EventQueue(size_t max_held = kMaxHeld) : max_held_(max_held) {}
 

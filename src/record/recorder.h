@@ -85,8 +85,8 @@ public:
   // Writes what was collected and would else wait until it is worth a chunk.
   Result<> write();
 
-  // Writes all that is known, as at the end, while sampling goes on: what comes next may go into
-  // another file.
+  // Writes all that is known, as at the end, while sampling goes on: what comes next may go
+  // into another file.
   Result<> end_part();
 
   // Stops sampling and ends the file.
@@ -102,8 +102,9 @@ public:
   bool have_threads_ended() const { return have_threads_ended_; }
   uint64_t file_size() const { return sink_.bytes_written(); }
 
+  // All counts since the start, up to the last write.
   RecordingStats stats() const;
-  // Likewise, but without the time that the kernel charged if that takes a look at each thread.
+  // The same without the charged time, where that is work (Sampler::charged_ns()).
   RecordingStats counts() const;
   Summary summary() const;
 

@@ -122,8 +122,9 @@ public:
     uint64_t refused_events = 0;  // mappings beyond the limit, which /proc tells too
     uint64_t hung_reads = 0;      // processes whose memory did not answer in time
     uint64_t untracked = 0;       // threads whose waits are not known: too many
-    // CPU time that the kernel charged to the scope from start() to stop(); 0: not known, or
-    // before the end not without a look at each thread, which charged_ns() takes.
+    // CPU time that the kernel charged to the scope from start() to stop(); 0: not known. A
+    // sampler to which that is work may tell it only after stop(): until then charged_ns()
+    // does.
     uint64_t charged_ns = 0;
     uint64_t shortened = 0;  // stacks of goroutines that take too much to read
   };
@@ -169,7 +170,7 @@ public:
 
   virtual Counters counters() const = 0;
 
-  // Counters::charged_ns up to now, also where that takes a look at each thread.
+  // Counters::charged_ns up to now, whatever work it is.
   virtual uint64_t charged_ns() const { return counters().charged_ns; }
   virtual std::string name() const { return "bpf"; }
   // Why it is not the best there is, and what its recording lacks; empty if it is.

@@ -417,13 +417,11 @@ bool ImageSymbols::has_code_names() const {
 }
 
 std::unique_ptr<DwarfSource> DwarfSource::twin() const {
-  auto is_packed = [](const elf::Section& section) {
-    return (section.flags & SHF_COMPRESSED) != 0 || section.name.starts_with(".zdebug_");
-  };
-  auto alternate = elf::parse(others_.alternate);
-  if (std::ranges::any_of(image_.sections, is_packed) ||
-      (alternate && std::ranges::any_of(alternate->sections, is_packed)))
+  if (dwarf::has_packed_sections(image_))
     return nullptr;
+  for (Bytes other : {others_.alternate, others_.package})
+    if (auto file = elf::parse(other); file && dwarf::has_packed_sections(*file))
+      return nullptr;
   return std::make_unique<DwarfSource>(image_, others_);
 }
 

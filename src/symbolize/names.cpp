@@ -112,7 +112,7 @@ bool has_domain(std::string_view import_path) {
 
 // The place of the version of a module: "golang.org/x/crypto@v0.1.0/blake2b".
 size_t place_of_version(std::string_view folder) {
-  size_t at = folder.find("@v");
+  size_t at = folder.rfind("@v");
   bool has_number = at != folder.npos && folder.find_first_of("0123456789", at) == at + 2;
   return has_number ? at : folder.npos;
 }
@@ -139,8 +139,8 @@ std::string_view below_root(std::string_view folder) {
   if (size_t at = folder.find(kModuleRoot); at != folder.npos)
     return folder.substr(at + kModuleRoot.size());
   // Sources may lie in a folder that has the name of a root, and a package may have folders of
-  // that name: the import path begins with its domain, or else behind the last root. In a
-  // module there is none.
+  // that name: the import path begins with its domain, or else behind the last root.
+  // Behind the version of a module no folder is a root.
   size_t version = place_of_version(folder);
   size_t begin = 0;
   for (size_t at = folder.find(kSourceRoot); at < version && !has_domain(folder.substr(begin));

@@ -44,8 +44,8 @@ struct FunctionHash {
 // longer ones. Those of templates of C++ have some thousand bytes at times.
 constexpr size_t kMaxName = 4096;
 
-// The rest is told by its size and a hash, so that names that
-// differ still do.
+// The beginning of a name that is too long. Its size and a hash tell the rest, so that names
+// that differ still do.
 std::string shortened(std::string_view name) {
   return fmt::format("{}...[{} bytes, {:08x}]", beginning_of(name, kMaxName), name.size(),
                      XXH32(name.data(), name.size(), 0));

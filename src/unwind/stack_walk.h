@@ -647,8 +647,8 @@ private:
   std::optional<Address> goroutine_{};
   std::optional<uint64_t> left_at_{};  // where the thread's stack leads to words of no other
   std::vector<Address> stack_;
-  std::vector<Passed> passed_;  // those before the last that walks led through without a break
-  bool has_registers_ = true;   // the first of them is the leaf
+  std::vector<Passed> passed_;  // functions whose callers were found since the walk began anew
+  bool has_registers_ = true;   // these begin with the leaf, whose registers were recorded
   std::optional<uint64_t> base_{};  // what the stack pointer of the leaf is evaluated as
   size_t questions_ = 0;            // that were asked of rules to evaluate
   size_t taken_ = 0;                // of the chain

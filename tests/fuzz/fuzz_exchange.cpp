@@ -4,10 +4,11 @@
 #include "exchange/input_kind.h"
 #include "output/folded.h"
 #include "output/pprof.h"
+#include "output/write.h"
 
 namespace {
 
-// Of all values of all samples, whichever events these are of.
+// The sum of all values of all samples, whichever events these are of.
 uint64_t sum_of_all_values(const gosym::Profile& profile) {
   uint64_t sum = 0;
   for (const gosym::SampleCount& sample : profile.samples) {
@@ -37,11 +38,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     folded += line.size();
     return folded < kBudget;
   });
-  std::string pprof;
-  encode_pprof(*profile, [&](std::string_view part) {
-    pprof += part;
-    return true;
-  });
+  std::string pprof = written_by(encode_pprof, *profile);
   auto again = read_profile(InputKind::kPprof, pprof, 16 * kBudget);
   assert(again);
   assert(profile->samples.empty() || sum_of_all_values(*again) == sum_of_all_values(*profile));

@@ -159,7 +159,7 @@ def few_pages_of_files():
     program = folder / "large"
     call("gcc", "-O1", folder / "main.c", folder / "constants.s", "-o", program)
     with running(program) as pid, top_beside("--interval", "300ms", "-p", pid) as process:
-        # Of the third report: the first has opened the file.
+        # The first report has opened the file: the third is looked at.
         for _ in range(3):
             assert any(re.match(r"[\d,]+ samples? of ", line) for line in process.stdout)
         smaps = pathlib.Path(f"/proc/{process.pid}/smaps").read_text()

@@ -256,7 +256,7 @@ TEST_CASE("beginning_of: no character of UTF-8 is cut") {
   CHECK(beginning_of(std::string(20, '\x80'), 2).empty());
 }
 
-TEST_CASE("write_all, read_some: as the calls, without interruptions") {
+TEST_CASE("write_all, read_part: as the calls, without interruptions") {
   int ends[2];
   REQUIRE(pipe(ends) == 0);
   UniqueFd from(ends[0]);

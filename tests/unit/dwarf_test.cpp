@@ -279,6 +279,27 @@ TEST_CASE("debug information: a name of MiniDebugInfo has its line, as those of 
   CHECK(calls[0].line == 5);
 }
 
+TEST_CASE("debug information: a twin answers alike; of packed information there is none") {
+  TemporaryDirectory folder;
+  std::ofstream(folder / "plain", std::ios::binary) << build_image(image_spec({}));
+  std::ofstream(folder / "packed", std::ios::binary)
+      << build_image(packed_spec(Packing::kZlib));
+  auto symbols = ImageSymbols::open(folder / "plain");
+  REQUIRE(symbols);
+  auto twin = (*symbols)->twin();
+  REQUIRE(twin);
+  for (uint64_t offset = 0; offset < 0x60; offset++) {
+    std::vector<Call> ours;
+    std::vector<Call> theirs;
+    CHECK((*symbols)->find(ImageAddress{kText + offset}, ours) ==
+          twin->find(ImageAddress{kText + offset}, theirs));
+    CHECK(describe(ours) == describe(theirs));
+  }
+  auto packed = ImageSymbols::open(folder / "packed");
+  REQUIRE(packed);
+  CHECK_FALSE((*packed)->twin());
+}
+
 TEST_CASE("debug information: packed sections are as good") {
   for (Packing packing : kPackings)
     CHECK(join(answers(packed_spec(packing))) == join(kAnswers));

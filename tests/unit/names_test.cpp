@@ -61,6 +61,8 @@ TEST_CASE("names: the root that the package of assembly lies below is found amon
         "github.com/a/b/src/c");
   CHECK(package_of_assembly("/root/go/pkg/mod/github.com/a/gob@v1.0.0/src/c/x.s") ==
         "github.com/a/gob/src/c");
+  CHECK(package_of_assembly("/home/me@vm/go/pkg/mod/github.com/a/gob@v1.0.0/src/c/x.s") ==
+        "github.com/a/gob/src/c");
   CHECK(package_of_assembly("github.com/a/b@v1.0.0/src/c/x.s") == "github.com/a/b/src/c");
   CHECK(package_of_assembly("example.com/a/src/c/x.s") == "example.com/a/src/c");
   CHECK(package_of_assembly("/home/me/go/src/github.com/a/b/src/c/x.s") ==

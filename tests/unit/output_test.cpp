@@ -519,11 +519,7 @@ TEST_CASE("folded: a difference has every line of both, those before to scale") 
   Profile after = make_demo_profile();
   before.samples.pop_back();
   after.samples.own().erase(after.samples.begin());
-  std::string text;
-  write_folded_difference(before, after, 2, [&](std::string_view part) {
-    text += part;
-    return true;
-  });
+  std::string text = written_by(write_folded_difference, before, after, 2);
   CHECK(text ==
         "a: b;[no mapping];main.loop;main.loop 0 1\n"
         "demo;main.main;main.process;[stripped libc.so.6];write_[k] 4 2\n"
@@ -534,11 +530,7 @@ TEST_CASE("folded: a difference has all digits of a large amount") {
   Profile large = make_demo_profile();
   large.samples.resize(1);
   large.samples[0].count = (uint64_t{1} << 53) + 1;
-  std::string text;
-  write_folded_difference(large, large, 1, [&](std::string_view part) {
-    text += part;
-    return true;
-  });
+  std::string text = written_by(write_folded_difference, large, large, 1);
   CHECK(text.ends_with(" 9007199254740993 9007199254740993\n"));
 }
 

@@ -234,9 +234,8 @@ TEST_CASE("window: code that is loaded later hides what was there") {
   CHECK(in_window(window) == Lines{{name + " in C", 3}});
 }
 
-TEST_CASE("window: of many cgroups those that are gone are forgotten, if they have no sample") {
-  if (!proc::cgroup_mount())
-    return;
+TEST_CASE("window: of many cgroups those that are gone are forgotten, if they have no sample" *
+          doctest::skip(!proc::cgroup_mount())) {
   RecordingWindow window({}, kSpan, runs);
   std::vector<Event> events;
   for (uint64_t id = 1; id <= 2000; id++)

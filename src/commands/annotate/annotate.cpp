@@ -84,7 +84,7 @@ void tell_problems(const SourceFiles& sources, int64_t built) {
   // Warnings come behind the text that they are about, also where both go to one file.
   std::fflush(stdout);
   for (const std::string& problem : problems_of(sources, built))
-    print(stderr, "gosym: warning: {}\n", problem);
+    print_warning("{}", problem);
 }
 
 // An image and the functions of it that are shown.
@@ -139,7 +139,7 @@ Result<int> annotate_binary(const AnnotateOptions& options, const DebugFileOptio
   // A file without names, or whose table had to be guessed at, may still have the function.
   for (const std::string& note : {(*symbols)->problem(), (*symbols)->assumption()})
     if (!note.empty())
-      print(stderr, "gosym: warning: '{}': {}\n", options.input, note);
+      print_warning("'{}': {}", printable(options.input), note);
   Functions all = all_functions(**symbols);
   auto found = find_functions(**symbols, all, options.function);
   if (!found)

@@ -11,6 +11,7 @@
 #include "output/json.h"
 #include "output/table.h"
 #include "symbolize/names.h"
+#include "view/recursion.h"
 
 namespace gosym {
 
@@ -61,16 +62,14 @@ size_t times_at_begin(std::span<const Call> stack, size_t count) {
 
 // A stack in parts, innermost first; unless it `folds` each of a call.
 std::vector<Turns> parts_of(std::span<const Call> stack, bool folds) {
-  // Calls that call each other in turn, those inlined included: as many as reports fold
-  // (kMostFolded).
-  constexpr size_t kMostCalls = 16;
   constexpr size_t kLeastFolded = 4;
   std::vector<Turns> parts;
   // Each round takes off one call, or the turns of one cycle. A cycle is folded where it saves
   // kLeastFolded calls: less would hide a stack that is short enough to be read.
   while (!stack.empty()) {
     Turns part = {stack.first(1)};
-    for (size_t count = 1; folds && count <= std::min(kMostCalls, stack.size()); count++)
+    for (size_t count = 1; folds && count <= std::min<size_t>(kMostFolded, stack.size());
+         count++)
       // The shortest cycle is tried first, as longer ones may be made of it.
       if (size_t times = times_at_begin(stack, count); (times - 1) * count >= kLeastFolded) {
         part = {stack.first(count), times};

@@ -516,8 +516,8 @@ Result<int> show_functions(const ImageSymbols& symbols, const InspectOptions& op
   sort_functions(functions, options.sort);
   print_functions(functions, options.is_json);
   if (functions.empty())
-    print(stderr, "gosym: warning: '{}': no functions: no Go function table and no symbols\n",
-          printable(options.binary));
+    print_warning("'{}': no functions: no Go function table and no symbols",
+                  printable(options.binary));
   return kSuccess;
 }
 

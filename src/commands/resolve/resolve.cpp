@@ -14,6 +14,7 @@
 #include "base/exit_status.h"
 #include "base/print.h"
 #include "base/text.h"
+#include "base/uninterrupted.h"
 #include "base/workers.h"
 #include "commands/command.h"
 #include "commands/debug_options.h"
@@ -50,7 +51,7 @@ struct ResolveOptions {
   bool is_filter = false;
   bool has_build_ids = false;  // places are told by build ids
   std::vector<std::string> stores;
-  size_t jobs = 0;  // threads; 0: as many as there are CPUs
+  size_t jobs = 0;  // threads; 0: as many as are usual
   DebugOptions debug;
   std::optional<NameForm> name_form;  // none: short in text, as the linker has them in JSON
 };
@@ -59,8 +60,8 @@ struct ResolveOptions {
 using Tell = std::function<void(Answer&)>;
 using Ask = std::function<Result<>(std::span<const uint64_t>, const Tell&)>;
 
-void warn(const std::string& file, const std::string& problem) {
-  print(stderr, "gosym: warning: '{}': {}\n", printable(file), printable(problem));
+void warn_of(const std::string& file, const std::string& problem) {
+  print_warning("'{}': {}", printable(file), printable(problem));
 }
 
 std::string why_unnamed(const ImageSymbols& symbols, ImageAddress address) {
@@ -99,7 +100,7 @@ public:
 
   const ImageSymbols& symbols() const { return *symbols_; }
 
-  // Those that are to share so many addresses.
+  // Readers for so many addresses: one, or several that share them.
   std::vector<ImageSymbols*> share(size_t count) {
     // Debugging information is read unit by unit, some of them for two readers.
     constexpr size_t kEnough = 256;
@@ -244,7 +245,7 @@ Result<Symbols> open_binary(const std::string& path, const DebugFileOptions& fil
   // An image that cannot be read whole still names what it can.
   for (const std::string& note : {symbols->problem(), symbols->assumption()})
     if (!note.empty())
-      warn(path, note);
+      warn_of(path, note);
   return symbols;
 }
 
@@ -257,7 +258,7 @@ Ask ask_binary(const Symbols& symbols, const std::string& path) {
     // Searching for separate files goes on with the addresses, so it may fail at any batch;
     // each problem is told once.
     if (std::string problem = readers->search_problem(); problem != *told)
-      warn(path, *told = problem);
+      warn_of(path, *told = problem);
     return Ok{};
   });
 }
@@ -283,7 +284,7 @@ Result<Ask> ask_process(const ResolveOptions& options, const DebugFileOptions& f
     auto answers = process->ask(addresses, files);
     for (const auto& [path, problem] : process->problems())
       if (told->insert(path).second)
-        warn(path, problem);
+        warn_of(path, problem);
     if (!answers)
       return std::move(answers).error();
     std::ranges::for_each(*answers, tell);
@@ -316,8 +317,9 @@ Tell answer_printer(const ResolveOptions& options) {
   };
 }
 
-// Answers the items of a stream, batch by batch, until it ends: an empty batch is the end, since
-// ItemLines::next() passes over blank lines. `ask(items, tell)` gives each answer to `tell`.
+// Answers the items of a stream, batch by batch, until it ends: an empty batch is the end,
+// since ItemLines::next() passes over blank lines. `ask(items, tell)` gives each answer to
+// `tell`.
 template <class Lines, class AskItems>
 Result<> resolve_lines(Lines lines, const AskItems& ask, const ResolveOptions& options) {
   Tell tell = answer_printer(options);
@@ -444,9 +446,7 @@ Result<> filter_input(AddressFilter filter) {
   std::vector<char> chunk(1 << 16);
   std::string output;
   while (true) {
-    ssize_t count = read(STDIN_FILENO, chunk.data(), chunk.size());
-    if (count < 0 && errno == EINTR)
-      continue;
+    ssize_t count = read_part(STDIN_FILENO, chunk);
     if (count < 0)
       return system_error("cannot read standard input", errno);
     if (count == 0)
@@ -482,7 +482,7 @@ Result<std::vector<NamedBinary>> open_binaries(const std::vector<std::string>& p
 
 void warn_of_id(const std::string& id, const std::string& problem) {
   std::fflush(stdout);
-  print(stderr, "gosym: warning: build id {}: {}\n", printable(id), printable(problem));
+  print_warning("build id {}: {}", printable(id), printable(problem));
 }
 
 // All words are binaries.
@@ -560,7 +560,7 @@ bool asks_by_build_id(const ResolveOptions& options) {
 }
 
 Result<int> run_resolve(const ResolveOptions& options) {
-  worker_limit = options.jobs != 0 ? options.jobs : usual_workers();
+  set_workers(options.jobs);
   bool is_by_build_id = asks_by_build_id(options);
   if (options.binary.empty() && !options.pid && !is_by_build_id)
     return Error("BINARY is required, or --pid PID")
@@ -889,10 +889,7 @@ Result<> ItemLines<Item>::read_more() {
                   kLongestLine);
   size_t old_size = pending_.size();
   pending_.resize(old_size + kChunk);
-  ssize_t count = 0;
-  do
-    count = read(stream_, pending_.data() + old_size, kChunk);
-  while (count < 0 && errno == EINTR);
+  ssize_t count = read_part(stream_, std::span(pending_).subspan(old_size));
   pending_.resize(old_size + static_cast<size_t>(std::max(count, ssize_t{0})));
   if (count < 0)
     return system_error("cannot read standard input", errno);

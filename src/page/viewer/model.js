@@ -94,7 +94,7 @@ function readSamples(samples, inRoot, counts, tree, owners, events, scaleBefore)
   return {count, node, step, amount, number, owner: samples.owner, steps};
 }
 
-// 40 bytes each in memory; a day of 64 busy CPUs at 19 Hz has 105 million before equal ones are
+// Some fifty bytes each in memory; a day of 64 busy CPUs at 19 Hz has 105 million before equal ones are
 // put together.
 const kMaxSamples = 1 << 26;
 

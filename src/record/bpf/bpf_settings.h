@@ -55,8 +55,9 @@ struct VerifierLog {
 };
 
 // Sets the constants that all BPF objects which take samples are loaded with: whom to sample,
-// and how. The words of a stack are taken by the mode; but in each as many as the options say
-// of a goroutine's whose chain does not even begin, which would have no callers otherwise.
+// and how. `stack_mode` says how many words of a stack are taken. Where the chain of a
+// goroutine's stack does not even begin, each mode takes all that the options allow: there
+// would be no callers else.
 template <class Settings>
 void configure(Settings& settings, const SamplerOptions& options, uint32_t ring_size) {
   const Scope& scope = options.scope;

@@ -268,8 +268,8 @@ WaitSampler::WaitSampler(Keeper& keeper, const SamplerOptions& options)
     : keeper_(keeper), options_(options), rate_(kMaxProcessWaitRate) {}
 
 // Down at once, for rings are filling; up in small steps, for thresholds take some time to
-// follow. Called at each drain: of less time than there is between two as a rule, half a span,
-// a rate says little.
+// follow. Called at each drain, which is more often than half a span: a rate of less time says
+// little.
 void WaitSampler::adapt(uint64_t taken) {
   uint64_t now = monotonic_ns();
   uint64_t since = now - adapted_;

@@ -171,7 +171,8 @@ Result<> Sideband::open_rings(uint32_t cpu, bool is_for_all) {
 // Threads that begin meanwhile either inherit the events of the one that made them, or are
 // there the next time.
 bool Sideband::follow(uint32_t pid) {
-  // These events end with no thread: what they tell of an end is one.
+  // Events of all processes, or of cgroups, outlive an exec of more rights: an exit that they
+  // tell of is one.
   if (is_for_all_ || is_for_cgroups_)
     return false;
   bool is_there = false;
