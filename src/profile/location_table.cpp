@@ -195,6 +195,8 @@ uint32_t LocationTable::image_of(Profile& profile, const MapEvent& event) {
     index = builds_.try_emplace(std::move(build), next).first->second;
   if (index == next)
     profile.images.push_back({kind_of(recorded->second), recorded->second});
+  else
+    profile.images[index].copies.push_back(event.image);
   return index;
 }
 

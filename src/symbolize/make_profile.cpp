@@ -43,6 +43,20 @@ void renumber_images(ImageNumbers& numbers, std::span<ProfileImage> images,
   archived.problems = renumbered(std::move(archived.problems), changed);
 }
 
+// A file that was kept of one of several copies of a build is that of all.
+void take_copies(std::span<const ProfileImage> images, raw::ArchivedFiles& archived) {
+  for (const ProfileImage& image : images)
+    for (ImageId copy : image.copies) {
+      archived.problems.erase(copy);
+      auto kept = archived.files.extract(copy);
+      if (kept.empty() || archived.files.contains(image.file.id))
+        continue;
+      kept.key() = image.file.id;
+      archived.files.insert(std::move(kept));
+      archived.problems.erase(image.file.id);
+    }
+}
+
 // Files that the recording has kept, of images that have samples.
 class KeptFiles {
 public:
@@ -66,12 +80,16 @@ public:
     // Only files of images that samples are in are put together from their pieces.
     std::map<ImageId, const RecordedImage*> wanted;
     for (const ProfileImage& image : images)
-      if (image.kind == ProfileImage::Kind::kFile)
+      if (image.kind == ProfileImage::Kind::kFile) {
         wanted[image.file.id] = &image.file;
+        for (ImageId copy : image.copies)
+          wanted[copy] = &image.file;
+      }
     opened_ = profile.images.size();
     if (wanted.empty())
       return left_;
     raw::ArchivedFiles files = pieces_.open(wanted, left_);
+    take_copies(images, files);
     // Before the files are merged: `held` goes by the numbers of all recordings.
     if (kept_.numbers)
       renumber_images(*kept_.numbers, images, files);

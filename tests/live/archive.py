@@ -161,6 +161,20 @@ def a_container_without_archive():
     assert found and all(is_unnamed(frame) or "vdso" in frame for frame in found), found
 
 
+def two_containers_of_one_image():
+    """Each has a copy of the program, and is gone: functions are rows of both."""
+    place, program = new_folder(), build_fib()
+    run_copy = ["unshare", "--mount", "sh", "-c",
+                'mount -t tmpfs none "$0" && cp "$1" "$0/fib" && exec "$0/fib"', place, program]
+    with running(*run_copy) as one, running(*run_copy) as other:
+        wait_for(lambda: {comm_of(one), comm_of(other)} == {"fib"}, "both programs")
+        recording = record("-p", f"{one},{other}", samples=500)
+    has_names(recording, "fibNaive")
+    found = json.loads(gosym("report", "--json", "--top", "0", recording).out)
+    rows = [row for row in found["functions"] if row["name"] == "fibNaive"]
+    assert len(rows) == 1, rows
+
+
 def copied(program):
     copy = new_folder() / program.name
     shutil.copy(program, copy)
@@ -548,6 +562,7 @@ def same_elsewhere(name):
 run([("a container that is gone, by the ids of its processes", a_container),
      ("a container that is gone, of the whole system", functools.partial(a_container, "-a")),
      ("a container that is gone, without archive", a_container_without_archive),
+     ("two containers of one image that are gone", two_containers_of_one_image),
      ("a program that was deleted before", deleted_before_it_was_recorded),
      ("a program without a build id that was deleted", deleted_without_a_build_id),
      ("a program that is deleted while it is recorded", deleted_while_it_was_recorded),
