@@ -28,10 +28,13 @@ namespace gosym {
 namespace {
 
 // The code of one image's functions.
-Result<std::vector<browser::CodeLine>> read_code(
-    const Profile& profile, std::span<const SampleCount> samples, uint32_t image_index,
-    const SamplesOfCode& code, const DebugFileOptions& files, const HeldFiles& held,
-    const std::string& source_directory) {
+Result<std::vector<browser::CodeLine>> read_code(const Profile& profile,
+                                                 std::span<const SampleCount> samples,
+                                                 const SampledImages::value_type& sampled,
+                                                 const DebugFileOptions& files,
+                                                 const HeldFiles& held,
+                                                 const std::string& source_directory) {
+  const auto& [image_index, code] = sampled;
   const RecordedImage& image = profile.images[image_index].file;
   auto file = open_sampled(image, files, held);
   if (!file)
@@ -80,10 +83,10 @@ browser::Code find_sampled_code(const Profile& profile, std::span<const SampleCo
     return {.problem = "no code of a file"};
   // Copies of a build are one image, so that a function is of one file. Others of its name at its
   // path, without a build id, have their code in the order of their numbers: the first is shown.
-  auto& [image, code] = *images.begin();
-  auto lines = read_code(profile, samples, image, code, files, held, source_directory);
+  const SampledImages::value_type& first = *images.begin();
+  auto lines = read_code(profile, samples, first, files, held, source_directory);
   if (!lines)
-    return {.problem = fmt::format("{}: {}", printable(profile.images[image].file.path),
+    return {.problem = fmt::format("{}: {}", printable(profile.images[first.first].file.path),
                                    lines.error().message())};
   return {.lines = *std::move(lines)};
 }

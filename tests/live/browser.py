@@ -208,7 +208,9 @@ read -r word
         opened.shows(rf"> +{line}  ")
         words = pathlib.Path(f"{editor}.words").read_text()
         assert words == f"-x\n+{line}\n{source}\n", words
-        opened.keys("v", "C-c")  # ends the editor, not the browser
+        opened.keys("v")
+        opened.shows(r"^the file is edited\n(.*\n)+the file is edited")  # it runs again
+        opened.keys("C-c")  # ends the editor, not the browser
         opened.shows("the editor failed")
         opened.keys("q")
         opened.shows(r"^\$")

@@ -243,7 +243,7 @@ private:
       return is_objects(value) ? amount.objects : amount.bytes;
     };
     std::array<uint64_t, 4> amounts = {amount_of(0), amount_of(1), amount_of(2), amount_of(3)};
-    if (amounts == std::array<uint64_t, 4>())
+    if (std::ranges::all_of(amounts, [](uint64_t amount) { return amount == 0; }))
       return;
     SampleCount sample;
     sample.stack = stacks_.stack_of(bucket.stack);
