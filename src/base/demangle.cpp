@@ -117,9 +117,11 @@ size_t operator_size(std::string_view text) {
 // the like are names, and "->" is an arrow. 0: neither is there.
 size_t size_without_brackets(std::string_view text, bool is_rust) {
   constexpr std::string_view kOperator = "operator";
-  if (!is_rust && text.starts_with(kOperator))
+  // Asked at each byte of a name: nearly all begin neither.
+  char first = text.empty() ? '\0' : text.front();
+  if (first == 'o' && !is_rust && text.starts_with(kOperator))
     return kOperator.size() + operator_size(text.substr(kOperator.size()));
-  return text.starts_with("->") ? 2 : 0;
+  return first == '-' && text.starts_with("->") ? 2 : 0;
 }
 
 // True if "<" begins the arguments of the text before it. In Rust it also begins the type that
