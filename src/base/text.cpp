@@ -498,7 +498,7 @@ std::string name_in_box(std::string_view name, size_t width) {
 std::string cut_path(std::string_view path, size_t width) {
   while (display_width(path) > width) {
     size_t slash = path.find('/', 1);
-    if (slash == path.npos)
+    if (slash == path.npos || slash + 1 == path.size())
       break;
     // An absolute path loses its first directory, then its leading slash, so that the rest
     // does not look like another absolute path.

@@ -47,7 +47,7 @@ bool has_debug_file(const RecordedImage& image, const DebugFileOptions& where,
 // Files that the recording has itself are copies in memory, unlike those of a store beside it.
 bool is_in_recording(const HeldFiles& held, ImageId id) {
   auto found = held.find(id);
-  return found != held.end() && fcntl(found->second.get(), F_GET_SEALS) >= 0;
+  return found != held.end() && is_sealed(found->second);
 }
 
 // Files that a report asks for names or callers.

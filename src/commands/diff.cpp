@@ -344,21 +344,23 @@ Result<int> run_diff(DiffOptions& options) {
   return *is_too_dear ? kFailure : kSuccess;
 }
 
+// "-g,--tree" is meant by either of its names.
+bool is_meant(const Option& option, std::string_view name) {
+  return option.names == name || option.names.ends_with(fmt::format(",{}", name)) ||
+         option.names.starts_with(fmt::format("{},", name));
+}
+
 // Keeps those options of `report` that a comparison has, too.
 OptionGroup only(OptionGroup group, std::initializer_list<std::string_view> names) {
-  // "-g,--tree" is meant by either of its names.
-  auto has = [&](std::string_view option) {
-    return std::ranges::any_of(names, [&](std::string_view name) {
-      return option == name || option.ends_with(fmt::format(",{}", name)) ||
-             option.starts_with(fmt::format("{},", name));
-    });
-  };
-  std::erase_if(group.options, [&](const Option& option) { return !has(option.names); });
+  std::erase_if(group.options, [&](const Option& option) {
+    return std::ranges::none_of(names,
+                                [&](std::string_view name) { return is_meant(option, name); });
+  });
   for (Option& option : group.options)
     // An option may only exclude those that are there.
     std::erase_if(option.excludes, [&](const std::string& other) {
       return std::ranges::none_of(group.options,
-                                  [&](const Option& one) { return one.names == other; });
+                                  [&](const Option& one) { return is_meant(one, other); });
     });
   return group;
 }

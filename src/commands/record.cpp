@@ -154,11 +154,12 @@ Result<int> record(const RecordOptions& options) {
     return std::move(sampler).error();
   RecordingInfo info = info_of(plan->sampler, **sampler);
   HeldSignals held;
-  if (auto created = output->create(info); !created)
-    return std::move(created).error();
+  // Before the recording, which sets an older one aside: a wrong path changes nothing.
   RecordHealth health(options);
   if (auto opened = health.open(); !opened)
     return std::move(opened).error();
+  if (auto created = output->create(info); !created)
+    return std::move(created).error();
   auto watch = open_watch(std::move(parent), *targets);
   if (!watch)
     return std::move(watch).error();

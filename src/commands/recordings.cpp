@@ -101,7 +101,9 @@ std::optional<uint64_t> parse_date(std::string_view text, bool is_utc) {
     read_time(reader, has_dashes, time);
   }
   auto seconds = reader.is_done() ? seconds_of(time, is_utc) : std::nullopt;
-  return seconds ? std::optional(*seconds * kNsOfSecond) : std::nullopt;
+  // Nanoseconds of 64 bits end in 2554: a later date is behind all recordings, too.
+  return seconds ? std::optional(std::min(*seconds, UINT64_MAX / kNsOfSecond) * kNsOfSecond)
+                 : std::nullopt;
 }
 
 // The last one that has been.

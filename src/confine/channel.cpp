@@ -39,12 +39,13 @@ ptrdiff_t receive_bytes(int channel, void* message, size_t size, UniqueFd& fd) {
   header.msg_iov = &part;
   header.msg_iovlen = 1;
   header.msg_control = control;
-  header.msg_controllen = sizeof(control);
+  // Room for one descriptor, and not for what alignment leaves behind it, in which a second one
+  // would fit and stay open: the kernel closes others.
+  header.msg_controllen = CMSG_LEN(sizeof(int));
   ssize_t received = 0;
   do
     received = recvmsg(channel, &header, MSG_CMSG_CLOEXEC);
   while (received < 0 && errno == EINTR);
-  // There is room for one descriptor: the kernel closes others.
   const cmsghdr* rights = received >= 0 ? CMSG_FIRSTHDR(&header) : nullptr;
   if (rights && rights->cmsg_level == SOL_SOCKET && rights->cmsg_type == SCM_RIGHTS &&
       rights->cmsg_len == CMSG_LEN(sizeof(int))) {

@@ -32,12 +32,6 @@ std::string gnu_build_id_text(std::string_view id) {
   return id.empty() ? "no GNU build id" : "GNU build id " + hex(id);
 }
 
-// A copy in memory that nobody can write, as a recording keeps one: it has a time of its own.
-bool is_sealed(const UniqueFd& file) {
-  int seals = fcntl(file.get(), F_GET_SEALS);
-  return seals >= 0 && (seals & F_SEAL_WRITE) != 0;
-}
-
 // The difference between the recorded file and this one; empty if nothing does. `mtime_ns` is
 // since 1970; none: it tells nothing.
 std::string difference(const RecordedImage& recorded, const elf::Image& now,
@@ -80,6 +74,11 @@ std::shared_ptr<Binary> stored_copy(const RecordedImage& image,
 }
 
 }  // namespace
+
+bool is_sealed(const UniqueFd& file) {
+  int seals = fcntl(file.get(), F_GET_SEALS);
+  return seals >= 0 && (seals & F_SEAL_WRITE) != 0;
+}
 
 bool is_told_by_time(const RecordedImage& image) {
   return image.problem.empty() && !tells_files_apart(ids_of(image));

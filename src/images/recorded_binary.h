@@ -12,6 +12,9 @@
 
 namespace gosym {
 
+// A copy in memory that nobody can write, as a recording keeps one: it has a time of its own.
+bool is_sealed(const UniqueFd& file);
+
 // Files that are open, of a running process or kept by a recording.
 using HeldFiles = std::map<ImageId, UniqueFd>;
 

@@ -170,16 +170,22 @@ bool has_counts(const Profile& profile) {
          info.events[0].measure != Measure::kSamples;
 }
 
+// The side of a comparison whose amounts are taken away: the first recordings of a profile.
+struct Base {
+  double scale;         // of its amounts
+  uint32_t recordings;  // how many are of it
+};
+
 class PprofWriter {
 public:
   // With a scale the samples of the first recording are those that the others are compared
   // with.
   PprofWriter(const Profile& profile, std::span<const SampleCount> samples, const Write& write,
-              std::optional<double> scale = {})
+              std::optional<Base> base = {})
       : profile_(profile),
         samples_(samples),
         write_(write),
-        scale_(scale),
+        base_(base),
         shown_(shown_events(profile.info.events)),
         firsts_(first_shown(profile.info.events)),
         order_(order_of(profile.info.events, shown_)),
@@ -397,11 +403,11 @@ private:
   }
 
   bool is_base(const SampleCount& sample) const {
-    return scale_ && profile_.owner(sample).recording == 0;
+    return base_ && profile_.owner(sample).recording < base_->recordings;
   }
 
   int64_t scaled(uint64_t value, const SampleCount& sample) const {
-    return is_base(sample) ? -std::llround(*scale_ * static_cast<double>(value))
+    return is_base(sample) ? -std::llround(base_->scale * static_cast<double>(value))
                            : signed_of(value);
   }
 
@@ -526,7 +532,7 @@ private:
   const Profile& profile_;
   std::span<const SampleCount> samples_;
   const Write& write_;
-  std::optional<double> scale_;
+  std::optional<Base> base_;
   bool is_for_store_ = false;
   std::vector<RecordedEvent> shown_;  // what has a column
   std::vector<uint32_t> firsts_;      // by event: the number of its first value among these
@@ -567,14 +573,15 @@ void write_pprof_for_store(const Profile& profile, std::span<const SampleCount> 
 
 void write_pprof_difference(const Profile& before, const Profile& after, double scale,
                             const Write& write) {
-  // Merging both makes one table of strings, functions and locations. The recordings' numbers,
-  // 0 and 1, keep the sides apart.
+  // Merging both makes one table of strings, functions and locations. The recordings' numbers
+  // keep the sides apart: a side of several files has as many, of one file none is listed.
+  Base base = {scale, static_cast<uint32_t>(std::max<size_t>(before.recordings.size(), 1))};
   AccumulatedProfile both(AccumulatedProfile::kNoLimits);
   both.add(before, 0);
-  both.add(after, 1);
+  both.add(after, base.recordings);
   write_gzipped(
       [&](const Write& compress) {
-        PprofWriter(both.profile(), both.profile().samples, compress, scale).write();
+        PprofWriter(both.profile(), both.profile().samples, compress, base).write();
       },
       write);
 }

@@ -424,9 +424,11 @@ Result<std::vector<RecordedEvent>> number_events(std::vector<EventAttr>& attrs) 
     if (events.size() == raw::kMaxEvents)
       return errorf("more than {} events, which are not read", raw::kMaxEvents);
     // Two events of one name get those of perf, or numbers, to be told apart.
-    bool is_taken = std::ranges::find(events, event.name, &RecordedEvent::name) != events.end();
-    if (is_taken)
-      event.name = attr.name.empty() || attr.name == event.name
+    auto is_taken = [&](std::string_view name) {
+      return std::ranges::find(events, name, &RecordedEvent::name) != events.end();
+    };
+    if (is_taken(event.name))
+      event.name = attr.name.empty() || is_taken(attr.name)
                        ? fmt::format("{} ({})", event.name, events.size() + 1)
                        : attr.name;
     event.measure = measure_of(event.name, event.period, event.unit);

@@ -30,8 +30,12 @@ ProfileImage make_image(const MapEvent& event) {
 LocationTable::LocationTable(std::vector<RecordedImage> images, std::vector<Event> events,
                              std::span<const RecordedPerfMap> perf_maps)
     : kernel_history_(events), processes_(std::move(events)) {
-  for (RecordedImage& image : images)
+  for (RecordedImage& image : images) {
+    // Without a build id copies could differ, though size and time of change are the same.
+    if (ImageIdentity build(image); !build.build_id.empty())
+      builds_[std::move(build)].push_back(image.id);
     recorded_.insert_or_assign(image.id, std::move(image));
+  }
   // The memory of all ToldCode together is bounded: a map of 63 MiB has some million pieces.
   size_t pieces = 2'000'000;
   told_code_.reserve(perf_maps.size());
@@ -177,27 +181,25 @@ MappingId LocationTable::mapping_at(Profile& profile, AddressSpace space, uint64
 uint32_t LocationTable::image_of(Profile& profile, const MapEvent& event) {
   auto next = static_cast<uint32_t>(profile.images.size());
   auto recorded = recorded_.find(event.image);
-  bool is_recorded = event.image != ImageId{} && recorded != recorded_.end();
   // Mappings without an image in the recording are told apart by their paths, such as [anon].
-  // The number is `next` only where the entry is new.
-  uint32_t& index = is_recorded
-                        ? images_.try_emplace(event.image, next).first.value()
-                        : unrecorded_images_.try_emplace(event.path, next).first.value();
-  if (index != next)
-    return index;
-  if (!is_recorded) {
-    profile.images.push_back(make_image(event));
-    return index;
+  if (event.image == ImageId{} || recorded == recorded_.end()) {
+    auto [known, is_new] = unrecorded_images_.try_emplace(event.path, next);
+    if (is_new)
+      profile.images.push_back(make_image(event));
+    return known->second;
   }
+  if (auto known = images_.find(event.image); known != images_.end())
+    return known->second;
+  ProfileImage image{kind_of(recorded->second), recorded->second};
   // Containers have copies of one build, each a file of its own: a function is one row for all.
-  // Without a build id copies could differ, though size and time of change are the same.
-  if (ImageIdentity build(recorded->second); !build.build_id.empty())
-    index = builds_.try_emplace(std::move(build), next).first->second;
-  if (index == next)
-    profile.images.push_back({kind_of(recorded->second), recorded->second});
-  else
-    profile.images[index].copies.push_back(event.image);
-  return index;
+  if (auto copies = builds_.find(ImageIdentity(image.file)); copies != builds_.end())
+    image.copies = copies->second;
+  std::erase(image.copies, event.image);
+  for (ImageId copy : image.copies)
+    images_.emplace(copy, next);
+  images_.emplace(event.image, next);
+  profile.images.push_back(std::move(image));
+  return next;
 }
 
 // The last one that its process told while it ran the program.

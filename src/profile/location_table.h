@@ -97,7 +97,7 @@ private:
   tsl::robin_map<MappingKey, MappingId, BytesHash> mappings_;
   tsl::robin_map<const MapEvent*, MappingId> mapping_of_event_;
   tsl::robin_map<ImageId, uint32_t> images_;
-  std::map<ImageIdentity, uint32_t> builds_;  // of those the ones with a build id
+  std::map<ImageIdentity, std::vector<ImageId>> builds_;     // of all images with a build id
   tsl::robin_map<std::string, uint32_t> unrecorded_images_;  // by path
 };
 

@@ -65,6 +65,8 @@ bool MemoryHelper::start() {
   // The helper maps the same file: what it reads goes into memory that both have.
   if (memory == MAP_FAILED ||
       !send_message(process_.channel(), signal, sizeof(signal), file.get())) {
+    if (memory != MAP_FAILED)
+      munmap(memory, sizeof(Arena));
     process_.stop();
     return false;
   }

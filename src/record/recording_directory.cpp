@@ -571,13 +571,15 @@ bool DirectoryContents::make_room(uint64_t size) {
   if (!keep_.has_limit())
     return false;
   uint64_t freed = 0;
-  std::vector<Found> left = recordings();
-  // The last is never removed: a recording that was just made would be gone at once.
-  while (left.size() > 1 && freed < size) {
-    Found oldest = std::move(left.front());
-    left.erase(left.begin());
-    freed += remove(oldest) ? oldest.size : 0;
-  }
+  std::vector<Found> left;
+  std::vector<Found> all = recordings();
+  // The last is never removed: a recording that was just made would be gone at once. What cannot
+  // be removed still needs its stored files.
+  for (size_t i = 0; i < all.size(); i++)
+    if (i + 1 < all.size() && freed < size && remove(all[i]))
+      freed += all[i].size;
+    else
+      left.push_back(std::move(all[i]));
   remove_unneeded(left);
   return freed > 0;
 }

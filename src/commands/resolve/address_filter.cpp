@@ -193,6 +193,7 @@ void AddressFilter::add(std::string_view input, std::string& output) {
     if (pending_.size() > kLongestFilteredLine) {
       output += pending_;
       pending_.clear();
+      line_function_.clear();  // is of the line before, and of no line behind this one
       is_too_long_ = true;
     }
     if (newline == part.npos)
