@@ -40,6 +40,8 @@ bool has_debug_file(const RecordedImage& image, const DebugFileOptions& where,
   RecordedBinary binary = open_recorded_binary(image, where, held);
   if (!binary.binary)
     return false;
+  // An error says that all files there are of another build, or that a server failed: that is
+  // none as well.
   auto found = open_debug_file(binary.binary->image(), image.path, where);
   return found && *found;
 }
@@ -110,7 +112,8 @@ void tell_debug_files(size_t count) {
           count);
 }
 
-// Why the file is not in the recording now; empty if it is.
+// Why the file is not in the recording now; empty if it is. Fails only where the recording
+// cannot be written: then no other file can be added either.
 Result<std::string> archive(const RecordedImage& image, const ArchiveOptions& options,
                             const std::vector<std::string>& stores, raw::Writer& writer) {
   auto pieces = open_pieces(image, options, stores);

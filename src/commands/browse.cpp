@@ -27,7 +27,8 @@ namespace gosym {
 
 namespace {
 
-// The code of one image's functions.
+// The code of one image's functions. `sampled` is the index of the image in the profile, and
+// the addresses in it whose functions are shown (find_sampled()).
 Result<std::vector<browser::CodeLine>> read_code(const Profile& profile,
                                                  std::span<const SampleCount> samples,
                                                  const SampledImages::value_type& sampled,
@@ -54,7 +55,8 @@ Result<std::vector<browser::CodeLine>> read_code(const Profile& profile,
        annotate_sampled(*file->symbols, shown, *disassembler, profile, samples, image_index)) {
     if (!lines.empty())
       lines.emplace_back();  // between functions
-    // Lines are not cut here: the browser cuts them to its width, which may change.
+    // Lines are not cut here: the browser cuts them to its width, which may change. The browser
+    // has one style a line: that of the head, if there is one.
     for (AnnotatedLine& line : lines_of(function, view, SIZE_MAX))
       lines.push_back(
           {.self = line.samples.self,
@@ -81,8 +83,9 @@ browser::Code find_sampled_code(const Profile& profile, std::span<const SampleCo
   SampledImages images = find_sampled(profile, samples, function);
   if (images.empty())
     return {.problem = "no code of a file"};
-  // Copies of a build are one image, so that a function is of one file. Others of its name at its
-  // path, without a build id, have their code in the order of their numbers: the first is shown.
+  // Copies of a build are one image, so that a function is of one file. Others of its name at
+  // its path, without a build id, have their code in the order of their numbers: the first is
+  // shown.
   const SampledImages::value_type& first = *images.begin();
   auto lines = read_code(profile, samples, first, files, held, source_directory);
   if (!lines)
@@ -139,6 +142,8 @@ browser::State initial_state(std::string_view title, const ViewOptions& view,
   return state;
 }
 
+// The browser calls it (browser::Export) when its user has chosen a format, and shows the name
+// of the file that it gives.
 Result<std::string> export_profile(const Profile& profile, const std::string& format) {
   // It is one of export_choices(), whose names are those of formats.
   const Format& chosen = *find_format(format);
@@ -179,6 +184,7 @@ public:
     options_.is_browsed = true;
   }
 
+  // The browser calls it again until it gives what is the last: twice at the most.
   Result<browser::Source::Loaded> load() {
     bool is_first = !std::exchange(has_looked_, true);
     // The first screen comes after half a second, whatever the size; the rest replaces it. A

@@ -208,7 +208,8 @@ void add_option(CLI::App& app, const Option& option) {
     add_values(*added, option);
 }
 
-// Options that were given though they cannot be given together, or not without another.
+// Options that were given though they cannot be given together, or not without another. Empty:
+// there are none.
 std::string find_conflict(const CLI::App& app, const Command& command) {
   auto is_given = [&app](const std::string& name) { return app.count(name) > 0; };
   for (const OptionGroup& group : command.groups)
@@ -377,6 +378,7 @@ size_t find_words(const Command& command, const std::vector<std::string>& line) 
   size_t at = 1;
   while (at < line.size() && line[at] != "--" && line[at].size() > 1 && line[at][0] == '-') {
     const Option* option = option_before_value(command, line[at++]);
+    // In "-p 1 2 ls" the 2 is a value as well, and "ls" is none (Values::kWords).
     bool takes_numbers = option && option->values == Values::kWords && at < line.size() &&
                          is_number_list(line[at]);
     at += option ? 1 : 0;

@@ -246,7 +246,8 @@ std::string bash_command(const Command& command) {
                                  joined(all_names(options), " "));
   if (std::string values = bash_values(options); !values.empty())
     text += fmt::format("      case $previous in\n{}      esac\n", values);
-  // The first argument stands for all: bash does not count them.
+  // The first argument stands for all: bash does not count them. A command without any is
+  // offered files: a program of its own may follow, as after record.
   std::vector<Option> arguments = arguments_of(options);
   std::string action = !arguments.empty() ? bash_action(arguments.front()) : "_gosym_files";
   return text + fmt::format(
@@ -365,6 +366,8 @@ std::string zsh_option(const Option& option, const std::vector<Option>& options)
   return specs;
 }
 
+// "':FILE:_files'": what the argument is called, and how it is completed, as _arguments has it.
+// A "*" in front lets it stand for all that follow.
 std::string zsh_argument(const Option& argument) {
   return fmt::format(" \\\n        {}",
                      single_quoted(fmt::format("{}:{}:{}", is_repeatable(argument) ? "*" : "",
@@ -392,6 +395,7 @@ std::string zsh_completion(const Program& program) {
   std::string text(kZshBegin);
   text += "  if (( CURRENT == 2 )); then\n    local -a commands=(\n";
   for (const Command& command : program.commands)
+    // _describe splits each at its first colon, into a word and what is said of it.
     text += fmt::format("      {}\n",
                         single_quoted(fmt::format("{}:{}", command.name, command.summary)));
   text += "      'help:Show help of a command'\n    )\n    _arguments";
@@ -462,6 +466,8 @@ std::string fish_value(const Option& option) {
          (list.empty() ? "" : " -a " + fish_quoted(list));
 }
 
+// A line of fish's complete(1), whose condition `lead` has: -s and -l are its names, -d says
+// what it is for.
 std::string fish_option(const std::string& lead, const Option& option) {
   std::string names;
   for (const std::string& name : option_names(option))
@@ -487,6 +493,8 @@ std::string fish_arguments(const std::string& lead, const Command& command) {
 
 }  // namespace
 
+// Lines of complete(1): -n has a function that says when the line counts, -a what is offered,
+// and -f offers no files.
 std::string fish_completion(const Program& program) {
   std::string text(kFishFunctions);
   std::string first = "complete -c gosym -n __gosym_has_no_command";

@@ -148,6 +148,7 @@ void find_debug_packages(Profile& profile, const HeldFiles& held) {
   for (uint32_t image : stripped)
     if (const RecordedImage& file = profile.images[image].file; !held.contains(file.id))
       paths.insert(file.path);
+  // Packages by path, by dpkg's lists: a file of no package has no entry.
   auto owners = paths.empty() ? std::map<std::string, std::string>() : proc::owners_of(paths);
   for (uint32_t image : stripped)
     if (auto owner = owners.find(profile.images[image].file.path); owner != owners.end())

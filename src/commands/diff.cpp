@@ -173,7 +173,7 @@ Result<LoadedProfile> load_side(const DiffOptions& options,
                                        : std::move(error).with_exit_status(kPartial);
 }
 
-// "a recording"
+// "a recording": `source` is empty for one of gosym, and names what others are.
 std::string kind_of(const Profile& profile) {
   return profile.info.source.empty() ? "a recording" : profile.info.source;
 }
@@ -252,7 +252,8 @@ Result<bool> is_failure(const Difference& difference, std::optional<double> fail
 // All stacks of both sides. Which of them differ by more than noise only the page tells.
 Result<> write_stacks(const Difference& difference, const ComparedProfile& before,
                       const ComparedProfile& after, const ReportOptions& options) {
-  // The file may be read by those who may read both.
+  // The file may be read by those who may read both. The larger of two Readers is the stricter
+  // one.
   Readers readers = std::max(readers_of(options.format, before.profile),
                              readers_of(options.format, after.profile));
   auto file = OutputFile::open(options.output, readers);

@@ -282,6 +282,8 @@ void print_processes() {
                          ? fmt::format("refused, by Landlock {}", enforced.landlock_version)
                          : "refused by seccomp alone: no Landlock");
   for (const ProcessRow& row : process_rows()) {
+    // The table has what each process keeps of root's capabilities: here only those count that
+    // this user has.
     std::string has = capabilities(row.capabilities & owned);
     std::vector<std::string> left{has.empty() ? "no capabilities" : has};
     if (row.filter != CallFilter::kNone && enforced.has_filters)

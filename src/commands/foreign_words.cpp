@@ -51,7 +51,8 @@ constexpr SameOption kSameOptions[] = {
 };
 
 // The order of calls is what matters of perf's `-g`, as in "graph,0.5,callee": callees first is
-// from what ran outward. None: the word is no kind of perf's.
+// from what ran outward. None: the word is no kind of perf's. An empty list: calls are not
+// asked for, and the word is dropped.
 std::optional<std::vector<std::string>> tree_of_call_graph(std::string_view kind) {
   static constexpr std::string_view kKinds[] = {"graph",  "flat",   "fractal",
                                                 "folded", "caller", "callee"};
@@ -64,7 +65,8 @@ std::optional<std::vector<std::string>> tree_of_call_graph(std::string_view kind
 }
 
 // Options that a word means here; the next one is taken too if it belongs to it, as in "-g
-// caller".
+// caller". An empty list drops the word: what it asks for is done anyway. `next` is null behind
+// the last word.
 std::vector<std::string> understood(const std::string& word, const std::string* next,
                                     bool& takes_next) {
   size_t equals = word.find('=');

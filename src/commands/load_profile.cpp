@@ -132,6 +132,7 @@ std::string listed(std::span<const ProfiledRecording> recordings,
   return joined(texts, ", ");
 }
 
+// `info` is that of the first recording so far, to which the others are added.
 void join_infos(Profile& profile) {
   RecordingInfo& info = profile.info;
   info.source = listed(profile.recordings, &RecordingInfo::source);
@@ -167,7 +168,8 @@ std::string clock_of(const RecordingInfo& info) {
 }
 
 // When each began, in nanoseconds from the first. Aligned, the first of each host is taken to
-// have begun with that of all: what their clocks said does not count.
+// have begun with that of all: what their clocks said does not count. None is negative:
+// recordings are in order of their begins (read_inputs()).
 std::vector<uint64_t> begins_of(const std::vector<NamedRecording>& recordings,
                                 bool is_aligned) {
   uint64_t begin = raw::start_realtime_ns(recordings.front().recording);
@@ -207,6 +209,7 @@ Result<NamedProfile> join_profiles(std::vector<NamedRecording>& recordings,
                                    const Wanted& wanted, const DebugFileOptions& files) {
   std::vector<uint64_t> begins = begins_of(recordings, wanted.is_aligned);
   SymbolCache cache;
+  // Each recording numbers its images for itself: here equal files get one number.
   cache.images.numbers.emplace();
   // A file that one recording has kept names the code of all others that ran it.
   cache.archives = std::make_unique<OtherArchives>();
@@ -417,6 +420,7 @@ Result<NamedProfile> join_read(std::vector<ReadProfile>& profiles, const Wanted&
       result.profile = std::move(profile);
       return result;
     }
+    // A step of 0: samples have no time any more.
     widen_steps(profile, 0);
     // A page may have had several recordings, whose numbers its samples have. It is one
     // recording of the sum, to which add() adds the number that this one has there.
@@ -434,7 +438,8 @@ Result<NamedProfile> join_read(std::vector<ReadProfile>& profiles, const Wanted&
   return result;
 }
 
-// Leaves what is to be read of each, and gives the least share of them.
+// Leaves what is to be read of each, and gives the least share of them. `size` is in bytes of
+// samples of one recording; UINT64_MAX: all of them.
 double keep_first_samples(std::vector<NamedRecording>& recordings, uint64_t size) {
   double share = 1;
   for (NamedRecording& one : recordings)
@@ -670,7 +675,8 @@ Result<perf_data::ReadFile> read_recording(const std::string& path, std::string_
 }
 
 // Bytes of another program's profile that are read: as many as are allowed, and one that shows
-// that it has more.
+// that it has more. Input::open() asks it of a pipe and the like, which is copied before it is
+// read.
 uint64_t limit_of_stream(std::string_view begin) {
   if (perf_data::is_perf_data(begin))
     return UINT64_MAX;

@@ -41,6 +41,7 @@ Missing find_missing(const Profile& profile) {
 
 // The package by what the file says of itself: a distribution's note, or a Go program's record.
 void set_package_of_file(const elf::Image& image, NeededFile& file) {
+  // The note .note.package is JSON; a member that it lacks is an empty text here.
   auto note = json_texts(elf::build_ids(image).package);
   file.package = note["name"];
   file.version = note["version"];

@@ -36,7 +36,8 @@ std::map<uint32_t, std::set<std::string>> sampled_source_files(const Profile& pr
   return paths;
 }
 
-// Empty: there is none that may be shown.
+// Empty: there is none that may be shown. line() gives none behind the last line, and at once
+// for a file that is missing or withheld.
 std::string text_of_source(SourceFiles& sources, const std::string& path) {
   std::string text;
   for (uint32_t number = 1; auto line = sources.line(path, number); number++)

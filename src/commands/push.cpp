@@ -175,8 +175,8 @@ std::string rejected_in(const std::string& response) {
 
 // Servers that are down, or full, or do not know us yet, and addresses that lead elsewhere:
 // that can get better without another request. A server that fails at a request may do so each
-// time: send_until_done() counts such failures (kFailed), and after a few takes the recording for
-// refused, while it repeats kNotNow without end.
+// time: send_until_done() counts such failures (kFailed), and after a few takes the recording
+// for refused, while it repeats kNotNow without end.
 PushAttempt attempt_of(const HttpReply& reply, const PushProtocol& protocol) {
   constexpr int kOk = 200;
   constexpr int kRedirected = 300;
@@ -188,6 +188,7 @@ PushAttempt attempt_of(const HttpReply& reply, const PushProtocol& protocol) {
     std::string rejected = protocol.tells_rejected ? rejected_in(reply.body) : std::string();
     return {rejected.empty() ? PushOutcome::kSent : PushOutcome::kRefused, std::move(rejected)};
   }
+  // The 0 is that of HttpReply: no reply came, and `text` says why.
   constexpr int kCanGetBetter[] = {0,   301, 302, 303, 307, 308, 401, 403, 404,
                                    405, 407, 408, 425, 429, 502, 503, 504};
   if (std::ranges::find(kCanGetBetter, reply.status) != std::end(kCanGetBetter))

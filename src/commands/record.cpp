@@ -67,6 +67,7 @@ Result<Stop> record_until_stopped(Recorder& recorder, RecordOutput& output,
                                   const RecordOptions& options) {
   Progress progress(options);
   while (true) {
+    // None after 50 ms at the latest: there may be something to collect, or somebody asks.
     std::optional<Stop> stop = watch.wait(recorder);
     // After a stop, too: what was sampled until then is still in the buffers.
     if (auto collected = recorder.collect(); !collected)
@@ -86,6 +87,8 @@ Result<Stop> record_until_stopped(Recorder& recorder, RecordOutput& output,
   }
 }
 
+// Skipped ticks are told where they are many: the percentage is 0 else (RecordingStats).
+// `whereabouts` is what RecordOutput::finish() says.
 void print_summary(const Recorder::Summary& summary, const RecordOptions& options,
                    const std::string& whereabouts) {
   if (options.is_quiet)
@@ -248,7 +251,8 @@ bool may_not_be_read(const std::string& command) {
   return file && access(file->c_str(), R_OK) != 0;
 }
 
-// A CPU that works has cycles, by whatever period they are sampled.
+// A CPU that works has cycles, by whatever period they are sampled: with a period measure_of()
+// would not take them for time, so it is told 0, which is none.
 bool counts_cycles(const RecordedEvent& event) {
   return measure_of(event.name, 0, event.unit) == Measure::kCpuTime;
 }
@@ -265,6 +269,7 @@ std::string why_no_samples(const Recorder::Summary& summary, Stop stop,
   bool is_of_command = !options.command.empty() && !options.has_stop_watch();
   if (is_of_command && may_not_be_read(options.command.front()))
     return "a program that its user may not read is sampled for root only, by BPF";
+  // The event wall is the last of several, and so the first only where it is alone.
   if (info.events.front().measure == Measure::kGoroutineTime)
     return "no goroutines were seen; does it run Go code?";
   std::vector<std::string> counted;
@@ -423,7 +428,8 @@ Result<> add_found(const std::string& which, const std::vector<uint32_t>& found,
 }
 
 Result<> find_processes(const RecordOptions& options, Targets& targets) {
-  // -p takes names as well as numbers; --comm takes names that are numbers, too.
+  // -p takes names as well as numbers; --comm takes names that are numbers, too. Numbers are in
+  // the scope already (set_scope()).
   std::vector<std::string> names = options.comms;
   for (const std::string& process : options.processes)
     if (!parse_decimal(process))
@@ -547,6 +553,7 @@ Result<> start_watch(Watch& watch, Targets& targets, uint64_t duration_ns) {
 
 int end_command(Stop stop, const HeldCommand& command, Watch& watch,
                 const RecordOptions& options) {
+  // A command that a signal ended has 128 and its number as status, as in a shell.
   int no_failure = options.has_stop_watch() ? 128 + SIGINT : kSuccess;
   // The recording has ended before the command: it is asked to end, and that is not its
   // failure.

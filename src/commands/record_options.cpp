@@ -169,6 +169,7 @@ Result<> set_events(const RecordOptions& options, SamplerOptions& sampler) {
     names.push_back(event->name);
     terms.push_back(event->term);
   }
+  // One event for each name, in their order.
   auto events = parse_event_types(names);
   if (!events)
     return std::move(events).error();
@@ -351,6 +352,7 @@ Result<> set_scope(const RecordOptions& options, Scope& scope) {
   if (!cpus)
     return usage_error(fmt::format("--cpu: {}", cpus.error().message()));
   scope.cpus = *std::move(cpus);
+  // possible_cpus() has one at the least, and the highest last.
   for (uint32_t cpu : scope.cpus)
     if (std::vector<uint32_t> there = proc::possible_cpus();
         std::ranges::find(there, cpu) == there.end())

@@ -50,7 +50,8 @@ Result<> RecordOutput::create(const RecordingInfo& info) {
 }
 
 Result<> RecordOutput::begin_in_directory(const RecordingInfo& info) {
-  // Likewise: files of the directory are made and removed by a process that is started now.
+  // Files of the directory are made and removed by a process that is started now: this one
+  // gives up the right to (confine_recorder()).
   storer_ = std::make_unique<Storer>();
   if (auto started = storer_->start(*directory_, keep_); !started)
     return started;

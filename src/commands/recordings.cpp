@@ -189,7 +189,8 @@ std::string as_in_file_name(std::string_view host) {
   return name;
 }
 
-// By name and time of change alone; what is not named as a rotated recording may be any.
+// By name and time of change alone; what is not named as a rotated recording may be any. The
+// name is "HOST-20261122T140230Z.raw", or with ".2" before the ending.
 bool may_be_wanted(std::string_view name, const struct stat& status,
                    const WantedRecordings& wanted) {
   auto begin = parse_recording_name(name);

@@ -476,6 +476,7 @@ void tell_details(const std::vector<NamedRecording>& recordings, const Profile& 
     print(stderr, "recording   {}{}, raw format {}.{}, {} chunks of samples\n",
           recordings.size() == 1 ? "" : name_of({name}) + ", ", human_size(recording.file_size),
           recording.major, recording.minor, recording.sample_chunks.size());
+  // The end of the last stack is no begin of one, and mapping 0 stands for none (kNoMapping).
   print(stderr, "profile     {} stacks, {} locations, {} mappings\n",
         with_commas(profile.stack_begin.size() - 1), with_commas(profile.locations.size()),
         with_commas(profile.mappings.size() - 1));

@@ -180,6 +180,7 @@ bool wants_ascii() {
 }
 
 void choose_character_set() {
+  // setlocale(3) gives null for a locale that the system does not have.
   if (std::setlocale(LC_CTYPE, ""))
     return;
   if (!names_utf8(std::string(wanted_locale())) || std::setlocale(LC_CTYPE, "C.UTF-8"))

@@ -172,6 +172,8 @@ Result<> browse_live(LiveRecording& recording, Profiles& profiles, const TopOpti
   source.interval = plan.interval_ns;
   source.load = [&]() -> Result<browser::Source::Loaded> {
     std::lock_guard lock(mutex);
+    // A time that has been: the profile is made at once, for the browser itself waits from one
+    // to the next (`interval`).
     auto profile = profiles.next(0);
     if (!profile)
       return std::move(profile).error();
@@ -246,6 +248,7 @@ Result<int> top(TopOptions& options) {
   auto sampler = open_sampler(plan->record, options.record, keeper);
   if (!sampler)
     return std::move(sampler).error();
+  // The sampler stays at its place when `recording` becomes its owner.
   const Sampler& opened = **sampler;
   NameForm form = options.name_form.value_or(NameForm::kShort);
   LiveRecording recording({.sampler = plan->record.sampler,

@@ -121,6 +121,7 @@ private:
              .text = printable(file),
              .style = Style::kPlain,
              .place = {view_.sources->place(file), place.second}});
+        // Lines count from 1: code of an unknown line is in none of these.
         last = place.second - 1;
         last_shown_ = 0;
       }
@@ -323,6 +324,8 @@ AnnotatedFunction annotate(const ImageSymbols& symbols, const FunctionRange& ran
   // The code is decoded from the function's begin, one instruction after the other: x86-64 has
   // no other place to begin at. After data among the code a decoder may be out of step for
   // some instructions.
+  // decode() takes a byte at least, so that this ends. find() leaves the calls empty where
+  // nobody knows any.
   for (uint64_t offset = 0; offset < code.size();) {
     AnnotatedInstruction instruction;
     instruction.address = ImageAddress{to_integer(range.address) + offset};
@@ -657,6 +660,7 @@ private:
 
   SelfAndTotal& line_of(AnnotatedFunction& function, const Frame& frame) const {
     std::string_view file = profile_.strings[profile_.functions[to_index(frame.function)].file];
+    // An entry of a std::map stays at its place, so that a counter may point to it.
     return function.lines[{std::string(file), frame.line}];
   }
 

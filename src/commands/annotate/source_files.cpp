@@ -283,6 +283,7 @@ struct LinesOfFunction {
   uint32_t image = 0;
 };
 
+// `options.function` is there: --lines sets it with the view.
 std::vector<LinesOfFunction> find_lines(const Profile& profile, const ViewOptions& options) {
   FrameKeys functions(profile, Dimension::Kind::kFunction);
   // One entry for a function as the table of functions tells them apart: static functions of

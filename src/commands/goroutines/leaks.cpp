@@ -95,7 +95,8 @@ std::vector<LeakFinder::Found> LeakFinder::find() const {
   std::vector<Found> found;
   std::set<uint64_t> told;  // births, of which a place is told
   for (size_t i = 0; i < places_.size(); i++) {
-    // A place without any name, of a call or of who created it, would tell a reader nothing.
+    // Each place, and each birth below, was seen in a look, and so has a history. A place
+    // without any name, of a call or of who created it, would tell a reader nothing.
     const PlaceHistory& history = by_place_.places()[i];
     Growth growth = growth_of(history);
     if (growth == Growth::kNone || places_[i].stack.empty())
@@ -112,6 +113,7 @@ std::vector<LeakFinder::Found> LeakFinder::find() const {
         growth_of(history) == Growth::kLeaks)
       found.push_back({Growth::kLeaks, &history, &places_[*births_[i]]});
   }
+  // What grows or leaks has more at the last look than at the first: nothing wraps here.
   auto growth = [](const Found& one) {
     return one.history->counts.back() - one.history->counts.front();
   };

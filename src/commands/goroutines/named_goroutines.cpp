@@ -68,7 +68,8 @@ std::vector<uint64_t> addresses_of(const Goroutines& goroutines) {
     addresses.insert(goroutines.stacks[i].begin(), goroutines.stacks[i].end());
   for (const Goroutine& goroutine : goroutines.all) {
     addresses.insert(goroutine.start);
-    // A return address may be that of the next function already; one less lies in the call.
+    // A return address may be that of the next function already; one less lies in the call. An
+    // unknown one, 0, becomes an address where no code is.
     addresses.insert(goroutine.created_at - 1);
   }
   return {addresses.begin(), addresses.end()};

@@ -69,6 +69,7 @@ Result<GoroutineSource> open_core(const std::string& path, const std::string& pr
   // The core file has no time of its own: it was written when the program crashed, more or
   // less. A negative time of change is damage.
   source.realtime_ns = static_cast<uint64_t>(std::max<int64_t>((*file)->mtime_ns(), 0));
+  // The kernel writes the thread that the signal came to before all others.
   source.crashed = core->first_thread;
   source.core = *std::move(file);
   source.memory = std::make_unique<CoreMemory>(*core);
@@ -100,7 +101,8 @@ Result<GoroutineSource> open_core(const std::string& path, const std::string& pr
 }
 
 // A number is taken as it is: open_process() says whether there is one. A name has to be that
-// of one process only, since goroutines are those of one.
+// of one process only, since goroutines are those of one. Numbers have 32 bits at the most
+// (parse_process()).
 Result<uint32_t> find_process(const std::string& text) {
   if (auto pid = parse_decimal(text))
     return static_cast<uint32_t>(*pid);
@@ -223,6 +225,8 @@ bool names_core_file(const std::string& word) {
   if (word.find('/') != word.npos)
     return true;
   auto file = map_file(word);
+  // The type of an ELF file is a word of 16 bits right behind the ident, which begins with
+  // ELFMAG.
   auto type = file ? load<uint16_t>((*file)->bytes(), EI_NIDENT) : std::nullopt;
   return type == ET_CORE && as_text((*file)->bytes()).starts_with(ELFMAG);
 }

@@ -289,6 +289,7 @@ std::string value_of(const NamedGoroutines& named, const Goroutine& goroutine, b
                       goroutine.stack_state == GoroutineStack::kMoving;
     return std::string(is_running ? kUnknownStack : kNone);
   }
+  // Any other key is "label:KEY": is_goroutine_key() has refused what is none.
   key.remove_prefix(kLabelKey.size());
   for (const GoroutineLabel& label : named.labels_of(goroutine))
     if (label.key == key)

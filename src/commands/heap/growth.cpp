@@ -128,6 +128,7 @@ std::vector<HeapGrowth::Row> HeapGrowth::rows() const {
   return rows;
 }
 
+// There are looks: look_for_growth() fails if there are fewer than kLeastHeapLooks.
 std::string HeapGrowth::text(const Screen& screen) const {
   std::string text = fmt::format(
       "{} looks in {:.0f} s, {} between them; in use {} at the first, {} at the last\n"

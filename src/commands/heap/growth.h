@@ -31,7 +31,7 @@ public:
   size_t looks() const { return times_.size(); }
   // One screen: what grows by more than chance, the most first.
   std::string text(const Screen& screen) const;
-  // The fields of an object that was begun.
+  // The fields of an object that was begun. This and text() need a look at least.
   void write(JsonWriter& json) const;
 
 private:

@@ -37,7 +37,8 @@ public:
 
   Profile& profile() { return profile_; }
 
-  // Unless that is all, without the first calls that are left out.
+  // The stack of that number in the pool; unless that is all of it, without the first calls
+  // that are left out.
   StackId stack_of(uint32_t number) {
     auto [known, is_new] = stacks_.try_emplace(number, StackId{});
     if (!is_new)
@@ -177,6 +178,7 @@ private:
     // Without a name the location has its address only, and is of no known mapping.
     location.frame_count = static_cast<uint32_t>(profile_.frames.size()) - location.first_frame;
     location.mapping = location.frame_count == 0 ? kNoMapping : program_;
+    // `unnamed` says why there is no name, and counts only where there is no frame.
     location.unnamed = Unnamed::kUnmapped;
     profile_.locations.push_back(location);
     return known->second;
@@ -212,7 +214,8 @@ public:
   }
 
 private:
-  // By the number of a value, of which the one that is asked for comes first.
+  // By the number of a value, of which the one that is asked for comes first. Bit 1 of a number
+  // stands for the other of in use and allocated, bit 0 for the other of bytes and objects.
   bool is_allocated(uint32_t value) const { return view_.is_allocated != (value / 2 != 0); }
   bool is_objects(uint32_t value) const { return view_.has_objects != (value % 2 != 0); }
 
@@ -238,6 +241,7 @@ private:
     // itself does.
     HeapAmount allocated = scaled_up(bucket.allocated, bucket.size, heap_.rate);
     HeapAmount in_use = scaled_up(bucket.allocated - bucket.freed, bucket.size, heap_.rate);
+    // Values have the order of event(): the first is its own, `others` follow.
     auto amount_of = [&](uint32_t value) {
       const HeapAmount& amount = is_allocated(value) ? allocated : in_use;
       return is_objects(value) ? amount.objects : amount.bytes;

@@ -19,6 +19,7 @@ namespace gosym {
 
 namespace {
 
+// A process has `source.files`; of a core file this is not asked (read_memory_summary()).
 Result<ResidentMemory> read_resident(const GoroutineSource& source,
                                      const MemoryCounts& counts) {
   auto text = source.files->read_smaps(source.pid);
@@ -38,8 +39,8 @@ Result<ResidentMemory> read_resident(const GoroutineSource& source,
   for (const proc::MemoryUse& use : uses) {
     const proc::MapsEntry& mapping = use.mapping;
     // A mapping is the heap's if it overlaps an arena: it may begin before the arena, or within
-    // it. Arenas have 64 MiB each and are numbered by address / kArenaSize; `arena` is the first
-    // one that ends behind the mapping's begin.
+    // it. Arenas have 64 MiB each and are numbered by address / kArenaSize; `arena` is the
+    // first one that ends behind the mapping's begin.
     auto arena = arenas.lower_bound(mapping.start / kArenaSize);
     bool is_named = !mapping.path.empty();
     // From Go 1.25 on the runtime names its mappings, where the kernel has
@@ -327,6 +328,7 @@ std::string classes_text_of(const MemorySummary& summary) {
                     static_cast<double>(row.free()) / kMebibyte);
   };
   SizeClass all;
+  // UINT64_MAX: objects that have a span of their own.
   for (const auto& [size, row] : summary.counts.classes) {
     add(size == UINT64_MAX ? "larger" : with_commas(size), row);
     all.spans += row.spans;

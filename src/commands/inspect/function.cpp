@@ -394,6 +394,7 @@ FunctionView::InlinedCall view_call(const go::Module& module, const go::Function
   int32_t file = by_pc ? positions.files.at(call.parent_pc).value_or(-1) : call.file;
   FunctionView::InlinedCall view;
   view.function = table.name(call.name);
+  // A number of -1 is that of no file, whose name is empty.
   view.file = table.file(function, file);
   view.line = by_pc ? positions.lines.at(call.parent_pc).value_or(0) : call.line;
   view.kind = kind_name(go::kind_of(table, module.wrapper_id, call.id, view.function, ""));
@@ -410,7 +411,8 @@ void add_inlined(const go::Module& module, const go::Function& function, Functio
                       go::read_pc_table(module.table, function, function.pcln)};
   Tree tree = read_tree(module, function, indices);
   // The tables have the caller of each call; shown are calls below their callers, so the tree
-  // is turned round. It is walked by a list: a damaged one may be deep.
+  // is turned round. It is walked by a list: a damaged one may be deep. Calls in the function
+  // itself are those of the caller none.
   std::multimap<std::optional<uint32_t>, uint32_t> callees;
   for (const auto& [index, call] : tree)
     callees.emplace(caller_of(tree, indices, module.table, index), index);

@@ -536,6 +536,7 @@ Result<int> show_sections(const ImageSymbols& symbols, const InspectOptions& opt
 
 namespace {
 
+// There is a moduledata: show_module_data() has seen to that.
 void print_text(const go::Module& module) {
   const go::ModuleData& data = *module.data;
   print(stdout, "moduledata at {}, layout of {}\n", as_hex(data.address),
@@ -563,6 +564,7 @@ void write_field(JsonWriter& json, const go::ModuleData& data, const go::ModuleF
   }
 }
 
+// There is a moduledata: show_module_data() has seen to that.
 void print_json(const go::Module& module) {
   const go::ModuleData& data = *module.data;
   JsonWriter json;

@@ -147,6 +147,8 @@ void AddressFilter::annotate(std::string_view line, std::string& output) {
       continue;
     NamedAddress named{{}, number->end};
     char mark = at == 0 ? ' ' : line[at - 1];
+    // The begin of the id, if it lies before the "+" at `at` - 1: begin_of_build_id() gives the
+    // "+" itself where there is none.
     if (size_t id = mark == '+' && names_.by_build_id ? begin_of_build_id(line, at - 1) : at;
         id + 1 < at) {
       std::string name = names_.by_build_id(line.substr(id, at - 1 - id), number->value);

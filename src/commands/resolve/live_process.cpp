@@ -132,6 +132,7 @@ Result<LiveProcess::Moment> LiveProcess::record(std::span<const uint64_t> addres
     // memory.
     if (is_memory(mapping.path))
       perf_maps.notice(map_place, pid_, moment.time);
+    // `file` is the one that had to be opened to tell the image, if any was.
     auto [image, file, is_new, is_at_path] = images.identify(mapping);
     // The file is held open: it names code though its path may lead to another by then.
     auto held = file ? Result(std::move(file)) : helper_->open_to_read(mapping);
@@ -186,6 +187,7 @@ Answer LiveProcess::answer(const Location& location) const {
                    .calls = calls_of(profile_, location),
                    .image_address = location.image_address};
   const ProfileImage& image = profile_.image_of(location.mapping);
+  // "//anon" is what perf calls memory that no file backs (code_mappings_in()).
   if (location.mapping != kNoMapping && image.file.path != "//anon")
     answer.image = image.file.path;
   std::span<const Frame> frames = profile_.frames_of(location);

@@ -109,6 +109,7 @@ public:
       return {symbols_.get()};
     while (twins_.size() < wanted) {
       auto twin = symbols_->twin();
+      // No twin: to share would not pay (ImageSymbols::twin()).
       may_share_ = twin != nullptr;
       if (!may_share_)
         return {symbols_.get()};
@@ -203,6 +204,7 @@ void prefetch(const Answers& answers, size_t next) {
     __builtin_prefetch(calls.data() + found[next + kCallsAhead].first_call);
   if (next + kNamesAhead >= found.size() || !found[next + kNamesAhead].source)
     return;
+  // What has a source has a call at least (ImageSymbols::find()).
   const Call& call = calls[static_cast<size_t>(found[next + kNamesAhead].first_call)];
   __builtin_prefetch(call.function.data());
   __builtin_prefetch(call.file.data());
@@ -614,6 +616,7 @@ void drop_pretty(std::vector<std::string>& line) {
   for (std::string& word : line)
     if (is_cluster(word))
       std::erase(word, 'p');
+  // A "-p" alone has become "-".
   std::erase(line, "-");
   std::erase(line, "--pretty-print");
 }
@@ -721,7 +724,8 @@ void append_call(const Call& call, FrameSource source, ShownNames& names, std::s
   text.push_back('\n');
 }
 
-// The place or the name, as it was asked for.
+// The place or the name, as it was asked for. A name that was found is told by the address of
+// its function.
 void append_question(const Answer& answer, std::string& text) {
   if (!answer.build_id.empty()) {
     text += printable(answer.build_id) + "+";
@@ -768,6 +772,8 @@ std::string_view ShownNames::of(const Call& call, FrameSource source, std::strin
   // many.
   if (names.shown.size() >= kMaxNames)
     names = {};
+  // Numbers go up by one from 1, for the empty text has 0: a new one is that of the next in
+  // `shown`.
   auto number = static_cast<size_t>(names.linker_names.intern(call.function));
   if (number == names.shown.size())
     names.shown.push_back(display_name(call.function, source, form_));
