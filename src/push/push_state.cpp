@@ -58,6 +58,7 @@ Result<PushState> PushState::open(const std::string& path) {
     return state.error();
   if (!S_ISREG(status.st_mode))
     return errorf("'{}' is not a regular file", printable(path));
+  // Another error says that the file system has no locks: then nobody can tell.
   if (flock(state.file_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
     return errorf("'{}': another gosym push sends the same", printable(path));
   auto text = read_file(state.file_.get(), kMaxState);
