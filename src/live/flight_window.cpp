@@ -25,6 +25,7 @@ Result<std::string> FlightWindow::take_snapshot() {
   UniqueFd file = files_.begin_recording((ago + kSecond - 1) / kSecond);
   if (!file)
     return system_error(fmt::format("cannot write into '{}'", printable(directory_)), errno);
+  // Nobody else writes this file, and no older one gave way to it (raw::OutputFile).
   raw::OutputFile output{.fd = std::move(file),
                          .name = fmt::format("a file in '{}'", printable(directory_)),
                          .is_ours = true,

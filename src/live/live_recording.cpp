@@ -45,6 +45,7 @@ void LiveRecording::record(Watch& watch) {
 
 Result<Stop> LiveRecording::record_until_stopped(Watch& watch) {
   while (!is_stopping_) {
+    // None after 50 ms at the latest, so that stop() and catch_up() are heard.
     std::optional<Stop> stop = watch.wait(recorder_);
     if (auto collected = recorder_.collect(); !collected)
       return std::move(collected).error();
@@ -63,6 +64,7 @@ Result<Stop> LiveRecording::record_until_stopped(Watch& watch) {
     is_behind_ = false;
     changed_.notify_all();
   }
+  // The one who called stop() has had enough, as one who presses Ctrl-C.
   return Stop::kSignal;
 }
 

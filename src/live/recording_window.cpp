@@ -120,6 +120,7 @@ raw::Recording RecordingWindow::make(uint64_t begin, const std::vector<const Sam
   }
   recording.memory_budget = raw::memory_budget(recording.file_size);
   add_events(samples, recording);
+  // Counts of 0 at the begin: what was lost is told from there on (raw::add_counts()).
   recording.stats.time = recording.begin_time;
   for (RecordingStats& counts : counts_since(recording.begin_time))
     raw::add_counts(std::move(counts), recording);

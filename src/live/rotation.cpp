@@ -78,10 +78,12 @@ Result<> RotatingSink::begin_file() {
   if (!file)
     return system_error(fmt::format("cannot record into '{}'", printable(directory_)), errno);
 
+  // Nobody else writes this file, and no older one gave way to it (raw::OutputFile).
   raw::OutputFile output{.fd = std::move(file),
                          .name = fmt::format("a file in '{}'", printable(directory_)),
                          .is_ours = true,
                          .has_set_aside = false};
+  // Before the first counts the time is 0, by which clocks_at() takes that of now.
   auto writer = raw::Writer::create(std::move(output), info_, clocks_at(stats_.time));
   if (!writer) {
     files_.drop();
@@ -138,6 +140,7 @@ Result<> RotatingSink::put(const Write& write) {
 // Begins a file if there is none: before all that a call writes, for a file that began in the
 // middle of that would lack the images and the state that come first.
 Result<> RotatingSink::try_again() {
+  // Before begin() there is no recording yet that could go on.
   if (writer_ || file_count_ == 0 || monotonic_ns() < next_try_)
     return Ok{};
   return begin_file();
