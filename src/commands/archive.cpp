@@ -61,6 +61,7 @@ struct AskedFiles {
 Result<AskedFiles> asked_files(raw::Recording& recording, const DebugFileOptions& where) {
   // The cache keeps the files that the recording or a store beside it has (`held`).
   ImageCache cache;
+  // No filter and no grouping: an image that any report could ask for is among those found.
   auto profile = profile_with_callers(recording, {}, {}, where, cache);
   if (!profile)
     return std::move(profile).error();

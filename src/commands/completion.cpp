@@ -300,7 +300,8 @@ std::string single_quoted(std::string_view text) {
   return quoted + "'";
 }
 
-// The action by which _arguments completes a value. zsh has no list for kPrograms.
+// The action by which _arguments completes a value. zsh has no list for kPrograms. Empty: it
+// offers nothing.
 std::string zsh_action(const Option& option) {
   const std::vector<std::string>& words = words_for(option);
   std::vector<std::string> quoted;

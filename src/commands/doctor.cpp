@@ -98,6 +98,7 @@ void print_system() {
   utsname system{};
   uname(&system);
   print_row("kernel", fmt::format("Linux {} {}", system.release, system.machine));
+  // The types of the kernel, by which BPF programs are fitted to it when they are loaded.
   constexpr const char* kTypes = "/sys/kernel/btf/vmlinux";
   print_row("BTF", access(kTypes, R_OK) == 0 ? kTypes : "none");
   print_row("lockdown", or_none(proc::setting("/sys/kernel/security/lockdown")));
@@ -189,6 +190,8 @@ void print_goroutines(Remedies& told) {
     print_no(kName, fmt::format("kernel.yama.ptrace_scope is {}", scope), how_to_grant(), told);
 }
 
+// A file that was deleted while it is mapped is opened by the link to it in map_files, see
+// proc(5).
 bool may_open_map_files() {
   auto mappings = proc::mappings_of(static_cast<uint32_t>(getpid()));
   if (!mappings)

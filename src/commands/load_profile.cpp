@@ -894,6 +894,7 @@ bool is_recording(std::string_view begin) {
 std::vector<RecordedEvent> events_of(const Inputs& inputs) {
   std::vector<RecordedEvent> events;
   auto add = [&](const RecordingInfo& info) {
+    // An event of several values counts as one for each of them.
     for (const RecordedEvent& event : shown_events(info.events))
       if (std::ranges::find(events, event) == events.end())
         events.push_back(event);

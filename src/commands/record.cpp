@@ -517,6 +517,7 @@ Result<std::unique_ptr<Sampler>> open_sampler(const RecordPlan& plan,
   }
   if (plan.wall_frequency == 0)
     return sampler;
+  // A command has not begun yet: its Go code is looked for later. Any seed will do.
   return WallSampler::open(std::move(sampler), {.pids = plan.sampler.scope.pids,
                                                 .frequency = plan.wall_frequency,
                                                 .seed = monotonic_ns(),

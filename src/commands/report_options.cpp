@@ -211,6 +211,7 @@ std::vector<std::string> other_formats(const Format& one) {
 }
 
 // --json and the like, and --pprof FILE.
+// `format` is a row of formats(), and so outlives the option.
 Option format_option(const Format& format, ReportOptions& options) {
   Option option = {.names = fmt::format("--{}", format.name),
                    .help = std::string(format.help),
@@ -241,6 +242,7 @@ OptionGroup output_options(ReportOptions& options) {
                               .value = "FILE",
                               .help = "Write to FILE instead of standard output",
                               .take = into(options.output)}};
+  // A format without a help of its own has no such option: --format names it.
   for (const Format& format : formats()) {
     if (!format.help.empty())
       all.push_back(format_option(format, options));

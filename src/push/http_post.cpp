@@ -49,6 +49,7 @@ std::string config_of(const HttpRequest& request) {
       "header = \"Expect:\"\n"
       "data-binary = \"@-\"\n"
       "silent\n"
+      // Brackets in a URL, as around an IPv6 address, are no pattern.
       "globoff\n"
       "proto = \"=http,https\"\n"
       "connect-timeout = 10\n"

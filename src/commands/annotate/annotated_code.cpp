@@ -192,6 +192,7 @@ private:
 
   void write_call(const Call& call, size_t depth, uint64_t self) {
     std::string place = std::string(2 * depth, ' ');
+    // The outermost call is the function that the title names.
     if (depth > 0)
       place += shown_name(call.function, function_.source, view_) + " ";
     place += shown_place(call);

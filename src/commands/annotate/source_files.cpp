@@ -324,6 +324,7 @@ std::vector<LinesOfFunction> find_lines(const Profile& profile, const ViewOption
                ? std::tuple(left.total, left.self) > std::tuple(right.total, right.self)
                : std::tuple(left.self, left.total) > std::tuple(right.self, right.total);
   });
+  // No --top, or 0, shows all.
   if (options.top.value_or(0) > 0)
     result.resize(std::min(result.size(), *options.top));
   return result;

@@ -52,7 +52,7 @@ using FoundWaits = FoundInRuntime<ContentionProfile>;
 HeapRuntime make_heap_runtime(const GoFile& file, const go::HeapProfileLayout& layout) {
   go::HeapProfileVariables variables = go::find_heap_profile(*file.module);
   // The variables lie in the program's own image: `file.bias` makes addresses in the process of
-  // those. Several places may be that of a list: read_heap_profile() tells by the buckets there.
+  // those. Several places may be that of a list: read_heap_profile() tells by the buckets.
   auto at_run_time = [&](const std::vector<ImageAddress>& places) {
     std::vector<uint64_t> addresses;
     for (ImageAddress place : places)

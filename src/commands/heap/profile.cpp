@@ -26,6 +26,7 @@ public:
                const GoroutineSource& source, bool hides_allocation)
       : pool_(pool), code_(source.code), hides_allocation_(hides_allocation) {
     profile_.start_realtime_ns = source.realtime_ns;
+    // A bucket becomes one sample, whose number says nothing: it has amounts alone.
     profile_.info.has_counts = false;
     profile_.info.source =
         fmt::format("the {} profile of {} ({} {}, {})", kind, base_name(file.path),

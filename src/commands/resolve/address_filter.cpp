@@ -117,6 +117,7 @@ NamedAddress name_offset(std::string_view line, size_t word, const Number& numbe
 
 // The begin of the build id that ends before the "+" at `plus`; `plus` if none does.
 size_t begin_of_build_id(std::string_view line, size_t plus) {
+  // No linker makes ids of less than 8 bytes; the longest hashes have 64.
   constexpr size_t kFewest = 16;
   constexpr size_t kMostDigits = 128;
   size_t begin = plus;

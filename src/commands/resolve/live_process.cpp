@@ -165,6 +165,7 @@ Result<std::vector<Answer>> LiveProcess::ask(std::span<const uint64_t> addresses
       .perf_maps = moment->perf_maps};
   SymbolCache cache;
   cache.images.held = std::move(moment->files);
+  // Names stay those of the linker: whoever prints an answer chooses the form (ShownNames).
   SymbolizerReport report =
       symbolize(profile_, recorded, {NameForm::kNone, NameForm::kNone}, files, cache);
   problems_ = std::move(report.image_problems);
@@ -172,7 +173,8 @@ Result<std::vector<Answer>> LiveProcess::ask(std::span<const uint64_t> addresses
     if (!image.file.problem.empty())  // told as the reason of its answers
       problems_.erase(image.file.path);
 
-  // The profile has each address once, in an order of its own.
+  // The profile has each address once, in an order of its own. One where nothing is mapped has
+  // a location, too.
   std::map<uint64_t, const Location*> found;
   for (const Location& location : profile_.locations)
     found[to_integer(location.address)] = &location;

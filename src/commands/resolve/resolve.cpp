@@ -278,7 +278,7 @@ Result<Ask> ask_process(const ResolveOptions& options, const DebugFileOptions& f
     return std::move(confined).error();
   auto process = std::make_shared<LiveProcess>(*std::move(opened));
   // Problems of files come up as addresses lie in these; each file is told once for all
-  // batches.
+  // batches. `files` is that of run_resolve(), and outlives what is returned.
   auto told = std::make_shared<std::set<std::string>>();
   return Ask([process, told, &files](std::span<const uint64_t> addresses,
                                      const Tell& tell) -> Result<> {
@@ -890,6 +890,7 @@ Result<> ItemLines<Item>::take(std::vector<Item>& items) {
 
 template <class Item>
 Result<> ItemLines<Item>::read_more() {
+  // next() has taken all whole lines, so that what is left is the begin of one.
   if (pending_.size() > kLongestLine)
     return errorf("standard input, line {}: longer than {} bytes", line_number_ + 1,
                   kLongestLine);
