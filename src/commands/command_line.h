@@ -92,7 +92,8 @@ struct Command {
   // Receives the words that follow "--", or from the first on that is no option: a command of
   // its own, options included. Null: there are none.
   std::vector<std::string>* words = nullptr;
-  // Changes the words behind the name before they are understood, if there is such a function.
+  // Gets the line from the name on, and may change what stands behind that before it is
+  // understood; none: it stays.
   std::function<void(std::vector<std::string>&)> rewrite = {};
   std::vector<ForeignWord> foreign_words = {};  // looked for after that
   std::function<Result<int>()> run = {};        // gives the exit status of the program

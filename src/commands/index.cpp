@@ -41,6 +41,7 @@ class IndexLine {
 public:
   explicit IndexLine(std::string_view binary) : binary_(printable(base_name(binary))) {}
 
+  // Called as the code is gone through (IndexProgress).
   void show(uint64_t done, uint64_t all) {
     auto percent = static_cast<int>(done * 100 / std::max<uint64_t>(all, 1));
     if (percent == percent_)

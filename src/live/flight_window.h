@@ -11,7 +11,8 @@
 namespace gosym {
 
 // The last part of a recording, in memory, of which a file of a directory is made when somebody
-// wants it. Files that are kept of programs are in the store of the directory from the first on.
+// wants it. Files that are kept of programs are in the store of the directory from the first
+// on.
 class FlightWindow : public RecordingWindow {
 public:
   // `directory` is its name for messages. The files have to outlive this.
@@ -27,6 +28,7 @@ public:
 
   uint64_t file_count() const { return file_count_; }
 
+  // The recorder calls these; `time` is that of the end, of CLOCK_MONOTONIC.
   Result<> write_image(const RecordedImage& image) override;
   Result<> write_piece(const ImagePiece& piece) override;
   Result<> write_end(uint64_t time) override;

@@ -68,6 +68,7 @@ private:
   void record(Watch& watch);
   Result<Stop> record_until_stopped(Watch& watch);
   void catch_up();
+  // The begin of the last `span` nanoseconds, not before reset().
   uint64_t begin_of(uint64_t span);
   Result<NamedProfile> named(raw::Recording recording);
   RecordingWindow::Images held_images() const;

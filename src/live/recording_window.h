@@ -53,6 +53,8 @@ public:
   };
   Size size() const;
 
+  // The recorder calls these as it reads its rings, and write_end() with the time of the end,
+  // of CLOCK_MONOTONIC. Counts are those since it began.
   Result<> write_image(const RecordedImage& image) override;
   Result<> write_events(std::span<const Event> events) override;
   Result<> write_samples(const raw::SampleBatch& batch) override;
@@ -77,12 +79,15 @@ private:
 
   // With the mutex held:
   raw::Recording make_since(uint64_t time, const Images& has) const;
+  // The recording of these samples from a time on; with `has_older` also of those before it.
   raw::Recording make(uint64_t begin, const std::vector<const Samples*>& samples,
                       const Images& has, bool has_older = false) const;
   void add_events(const std::vector<const Samples*>& samples, raw::Recording& recording) const;
   std::vector<RecordingStats> counts_since(uint64_t begin) const;
   bool is_too_large() const;
+  // Moves the window to the last counts, and on where it takes too much memory.
   void move_on();
+  // Drops samples before the time, and makes events before it part of the state.
   void move_to(uint64_t begin);
   void forget_ended();
 

@@ -49,6 +49,8 @@ public:
   // The one that is written, or was written last.
   const std::string& file_name() const { return name_; }
 
+  // The recorder calls these as it reads its rings, and write_end() with the time of the end,
+  // of CLOCK_MONOTONIC. Counts are those since it began.
   Result<> write_image(const RecordedImage& image) override;
   Result<> write_events(std::span<const Event> events) override;
   Result<> write_samples(const raw::SampleBatch& batch) override;
@@ -66,10 +68,12 @@ private:
   Result<> begin_file();
   Result<> write_begin(raw::Writer& writer);
   Result<> try_again();
+  // `cause` is an errno; 0: it is not known.
   void give_up(const Error& error, int cause);
   void end_file(raw::Writer& writer, uint64_t time);
   void tell_once(const std::string& what);
 
+  // Appends the state of a process, once a file.
   void introduce(uint32_t pid, std::vector<Event>& events);
   void introduce_those_of(const Event& event, std::vector<Event>& events);
   Result<> put_events(const std::vector<Event>& events);

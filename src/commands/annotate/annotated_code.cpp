@@ -607,6 +607,7 @@ private:
       counter.samples->total += amount;
   }
 
+  // The instruction at the location, or whose call returns there; null: it is of other code.
   const CodeAt* instruction_at(const Location& location) const {
     // A goroutine's creator is no frame of the stack: counting it would charge the go
     // statement with the work of all goroutines that it began.
@@ -635,6 +636,7 @@ private:
     }
   }
 
+  // The counters that a stack through the location adds to.
   Place place_of(const Location& location) {
     Place place;
     if (const CodeAt* at = instruction_at(location)) {

@@ -68,8 +68,11 @@ private:
     std::vector<std::string_view> lines;
     bool is_withheld = false;
   };
+  // The file of a recorded path, looked for once. One that is not shown has no lines.
   const File& find(std::string_view path);
+  // Paths at which it may lie, in the order in which they are tried.
   std::vector<std::string> candidates(std::string_view path) const;
+  // Reads the file at a path below the root. False: it is not there, or not to be shown.
   bool open(const std::string& path, const std::string& root, File& file) const;
   bool may_show(const UniqueFd& found, const std::string& root) const;
 

@@ -46,6 +46,7 @@ private:
   // Places that leak stand first.
   std::vector<Found> find() const;
   static bool has_leaks(const std::vector<Found>& found);
+  // The number of the place where it waits, in places_.
   uint32_t place_of(const NamedGoroutines& named, const Goroutine& goroutine, bool has_system);
 
   std::vector<uint64_t> totals_;  // of goroutines, at each look

@@ -125,6 +125,7 @@ private:
            there.back().function == outer.back().function;
   }
 
+  // The calls of a stack of return addresses, innermost first.
   std::vector<HeapCall> calls_of(std::span<const uint64_t> addresses) {
     std::vector<HeapCall> calls;
     // Go 1.23 and 1.24 mark stacks of the runtime's own locks as those of which each call has

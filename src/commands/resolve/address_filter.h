@@ -51,6 +51,7 @@ public:
   void finish(std::string& output);
 
 private:
+  // Appends a line, which is given without its end.
   void annotate(std::string_view line, std::string& output);
 
   CodeNames names_;

@@ -74,7 +74,9 @@ public:
   Result<std::vector<Item>> next();
 
 private:
+  // Takes the items of whole lines off what is pending.
   Result<> take(std::vector<Item>& items);
+  // Waits until something has come, and appends it to what is pending; sets is_end_ at the end.
   Result<> read_more();
 
   int stream_;
