@@ -65,7 +65,8 @@ struct Option {
   std::string needs = {};                  // an option that has to be given as well
   Values values = Values::kOne;
   bool is_required = false;
-  // For completion: values that are likely, where others are allowed, and a list of the shell's.
+  // For completion: values that are likely, where others are allowed, and a list of the
+  // shell's.
   std::vector<std::string> likely = {};
   Listed listed = Listed::kByWord;
 };

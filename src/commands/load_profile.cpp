@@ -145,10 +145,10 @@ void join_infos(Profile& profile) {
   std::map<std::string_view, uint32_t> cpus;
   for (const ProfiledRecording& one : profile.recordings) {
     cpus[one.info.host] = std::max(cpus[one.info.host], one.info.cpu_count);
-    // Counts are those of all only if each recording has them.
     info.has_user |= one.info.has_user;
     info.has_kernel |= one.info.has_kernel;
     info.is_system_wide |= one.info.is_system_wide;
+    // Counts are those of all only if each recording has them.
     info.has_counts &= one.info.has_counts;
   }
   // CPUs of a host count once, however many recordings are of it.

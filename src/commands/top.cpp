@@ -261,8 +261,8 @@ Result<int> top(TopOptions& options) {
   if (!watch)
     return std::move(watch).error();
   // Confined as `record` is, before it looks at anything of others. But it names functions
-  // itself, by files that may lie anywhere.
-  // The browser saves and exports here, --save where it says: nothing else may be written.
+  // itself, by files that may lie anywhere: no paths to read are named, and so all may be. The
+  // browser saves and exports here, --save where it says: nothing else may be written.
   std::vector<std::string> written = {"."};
   if (!options.save.empty())
     written.push_back(options.save.find('/') == options.save.npos

@@ -48,6 +48,8 @@ std::string PushState::default_path(const std::string& directory, const std::str
 
 Result<PushState> PushState::open(const std::string& path) {
   std::error_code failed;
+  // A folder that cannot be made is told by open(2), which fails then. O_NONBLOCK: a FIFO,
+  // which is refused below, would hold us.
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), failed);
   constexpr mode_t kPrivate = 0600;
   PushState state(

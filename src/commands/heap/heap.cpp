@@ -317,10 +317,10 @@ Result<int> run_heap(HeapOptions& options) {
   if (options.is_for_growth)
     return run_growth(*chosen, options);
   auto source = open_source(*chosen);
-  // A process that ended meanwhile may have been read in part.
   // Four things can be read, each from the first Go runtime of the process that has it.
   auto show = [&](auto read, auto show_it) -> Result<int> {
     auto found = source ? read(*source) : decltype(read(*source))(Error(source.error()));
+    // A process that ended meanwhile may have been read in part.
     if (auto is_there = check_is_there(*chosen); !is_there)
       return std::move(is_there).error();
     if (!found)

@@ -542,6 +542,7 @@ struct RuleText {
   std::string frame_pointer;
 };
 
+// In this order: the CFA, the return address, the frame pointer of the caller. Empty: not told.
 RuleText text_of_rule(const UnwindRule& rule) {
   using Return = UnwindRule::ReturnAddress;
   using Frame = UnwindRule::FramePointer;
