@@ -16,6 +16,7 @@ namespace {
 
 // ---- what is offered --------------------------------------------------------------------
 
+// The list that a shell offers for a value which help calls so.
 Listed listed_by_word(std::string_view word) {
   constexpr std::pair<std::string_view, Listed> kWords[] = {
       {"FILE", Listed::kFiles},         {"BINARY", Listed::kFiles},
@@ -240,6 +241,7 @@ std::string bash_values(const std::vector<Option>& options) {
   return lines;
 }
 
+// The branch of a command in the `case` at the end of kBashBegin.
 std::string bash_command(const Command& command) {
   std::vector<Option> options = options_of(command);
   std::string text = fmt::format("    {})\n      options=\"{}\"\n", command.name,
@@ -376,6 +378,7 @@ std::string zsh_argument(const Option& argument) {
                                                zsh_action(argument))));
 }
 
+// The branch of a command in the `case` at the end of kZshCommands.
 std::string zsh_command(const Command& command) {
   std::vector<Option> options = options_of(command);
   // No option is completed behind "--", where a command of its own may stand.

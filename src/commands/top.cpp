@@ -101,6 +101,7 @@ public:
         options_.accumulates ? recording_.new_samples() : recording_.profile(plan_.window_ns);
     if (!named)
       return std::move(named).error();
+    // It has nothing to tell: creators are not asked for.
     apply({.leaves_out_idle = true,
            .keeps_wrappers = options_.keeps_wrappers,
            .selection = is_shown_in_browser(options_) ? nullptr : &options_.selection},

@@ -119,6 +119,7 @@ Result<> RotatingSink::write_begin(raw::Writer& writer) {
     if (auto done = writer.write_vdso(vdso_); !done)
       return done;
   std::vector<Event> events;
+  // Without processes: introduce() tells of each when something of it comes.
   past_.append_to(events, {});
   if (!events.empty())
     if (auto done = writer.write_events(events); !done)

@@ -297,6 +297,7 @@ std::vector<LinesOfFunction> find_lines(const Profile& profile, const ViewOption
     lines.image = key.image;
     // A size of 0 stands for a function without code: no instructions are shown for it.
     lines.function.range.name = profile.name_of(key.function);
+    // The name has the form that the profile shows: it is taken as given.
     lines.function.source = FrameSource::kGiven;
     lines.function.samples = {total.self, total.total};
   }

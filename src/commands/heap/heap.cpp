@@ -67,6 +67,7 @@ HeapRuntime make_heap_runtime(const GoFile& file, const go::HeapProfileLayout& l
           .is_used = variables.is_used};
 }
 
+// `first_minor` is of the first Go 1.x whose profile of the wanted kind can be read.
 Result<HeapRuntime> find_heap_runtime(const GoFile& file, uint32_t first_minor) {
   if (file.image->pointer_size != 8)
     return errorf("'{}' is a 32-bit program: gosym reads heaps of 64-bit programs only",

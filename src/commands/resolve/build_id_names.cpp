@@ -98,7 +98,7 @@ void BuildIdNames::add(std::shared_ptr<ImageSymbols> symbols) {
 }
 
 const ImageSymbols* BuildIdNames::find(const std::string& build_id) {
-  // Text that is no id may look like one.
+  // Text that is no id may look like one: beyond so many none is looked for any more.
   constexpr size_t kMaxIds = 10'000;
   if (known_.size() >= kMaxIds && !known_.contains(build_id))
     return nullptr;
