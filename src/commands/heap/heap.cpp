@@ -111,6 +111,7 @@ double error_of(const HeapProfile& heap, bool is_allocated) {
   double total = 0;
   double variance = 0;
   for (const HeapBucket& bucket : heap.buckets) {
+    // No more was freed than allocated: read_heap_profile() has seen to that.
     auto count = static_cast<double>(bucket.allocated - (is_allocated ? 0 : bucket.freed));
     auto size = static_cast<double>(bucket.size);
     // The runtime samples each byte with a chance of 1 / rate, so an object of this size by

@@ -242,6 +242,7 @@ private:
     // Sampled amounts are scaled up by the chance of an object of this size, as the runtime
     // itself does.
     HeapAmount allocated = scaled_up(bucket.allocated, bucket.size, heap_.rate);
+    // No more was freed than allocated: read_heap_profile() has seen to that.
     HeapAmount in_use = scaled_up(bucket.allocated - bucket.freed, bucket.size, heap_.rate);
     // Values have the order of event(): the first is its own, `others` follow.
     auto amount_of = [&](uint32_t value) {

@@ -99,11 +99,14 @@ NamedAddress name_offset(std::string_view line, size_t word, const Number& numbe
   std::string_view before = line.substr(word, plus - word);
   if (before.empty() || before.size() > kLongestName)
     return {{}, number.end};
+  // "prog(sym+0x20) [0x7f3a5c024a1b]" of backtrace_symbols(), with "prog(+0x4a1b20)" where no
+  // symbol is known.
   size_t open = before.rfind('(');
   if (open != before.npos && open > 0 && line.substr(number.end).starts_with(')'))
     return {names.in_file(before.substr(0, open), before.substr(open + 1), call_before(number)),
             skip_bracket(line, number.end + 1)};
   size_t end = number.end;
+  // "sym+0x20/0x100" of Linux: behind the slash is the size of the function.
   if (line.substr(end).starts_with('/'))
     if (auto size = number_at(line, end + 1))
       end = size->end;
