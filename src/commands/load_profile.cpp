@@ -647,6 +647,7 @@ uint64_t written_at(const std::string& path) {
 // The first file of a directory that perf record --threads writes; the others have numbers.
 constexpr std::string_view kFileOfDirectory = "/data";
 
+// The other files of such a directory, if the path is that of its first; else none.
 perf_data::Inputs beside(const std::string& path) {
   perf_data::Inputs files;
   if (!path.ends_with(kFileOfDirectory))

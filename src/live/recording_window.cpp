@@ -369,6 +369,7 @@ Result<> write_recording(const raw::Recording& recording,
   for (const RecordingStats& some : counts)
     if (auto done = writer.write_stats(some); !done)
       return done;
+  // The last counts tell when it ended.
   return writer.write_end(recording.stats.time);
 }
 
