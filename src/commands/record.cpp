@@ -451,6 +451,7 @@ Result<> find_processes(const RecordOptions& options, Targets& targets) {
 Result<> start_command(const RecordOptions& options, Targets& targets) {
   // A recording on standard output would be mixed with what the command writes there.
   bool is_output_taken = options.output == "-";
+  // The standard output of the command; kNoTerminal: the browser of `top` has its terminal.
   int output = options.is_terminal_taken ? HeldCommand::kNoTerminal
                : is_output_taken         ? STDERR_FILENO
                                          : STDOUT_FILENO;

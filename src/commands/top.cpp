@@ -178,6 +178,7 @@ Result<> browse_live(LiveRecording& recording, Profiles& profiles, const TopOpti
     auto profile = profiles.next(0);
     if (!profile)
       return std::move(profile).error();
+    // It is not null: after the last the browser does not ask again.
     return browser::Source::Loaded{browser::by_event(**profile), profiles.is_last()};
   };
   source.find_code = [&](const Profile& profile, std::span<const SampleCount> samples,

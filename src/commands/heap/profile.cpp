@@ -328,6 +328,7 @@ Profile profile_of(const ContentionProfile& waits, const HeapView& view, const G
   bool has_time = !source.is_core;
   bool is_by_time = has_time && !view.has_objects;
   const EventValue& first = is_by_time ? time : count;
+  // A profile has one event from the beginning (RecordingInfo).
   RecordedEvent& event = profile.info.events.front();
   event = {.name = first.name, .period = 1, .unit = first.unit, .measure = first.measure};
   if (has_time)
