@@ -113,7 +113,7 @@ std::vector<LeakFinder::Found> LeakFinder::find() const {
         growth_of(history) == Growth::kLeaks)
       found.push_back({Growth::kLeaks, &history, &places_[*births_[i]]});
   }
-  // What grows or leaks has more at the last look than at the first: nothing wraps here.
+  // A place that grows or leaks has more at the last look than at the first: nothing wraps.
   auto growth = [](const Found& one) {
     return one.history->counts.back() - one.history->counts.front();
   };

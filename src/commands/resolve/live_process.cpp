@@ -132,7 +132,7 @@ Result<LiveProcess::Moment> LiveProcess::record(std::span<const uint64_t> addres
     // memory.
     if (is_memory(mapping.path))
       perf_maps.notice(map_place, pid_, moment.time);
-    // `file` is the one that had to be opened to tell the image, if any was.
+    // `file` was opened to tell the image; none: it was not, or not for reading.
     auto [image, file, is_new, is_at_path] = images.identify(mapping);
     // The file is held open: it names code though its path may lead to another by then.
     auto held = file ? Result(std::move(file)) : helper_->open_to_read(mapping);

@@ -204,7 +204,7 @@ void prefetch(const Answers& answers, size_t next) {
     __builtin_prefetch(calls.data() + found[next + kCallsAhead].first_call);
   if (next + kNamesAhead >= found.size() || !found[next + kNamesAhead].source)
     return;
-  // What has a source has a call at least (ImageSymbols::find()).
+  // An address that has a source has a call at least (ImageSymbols::find()).
   const Call& call = calls[static_cast<size_t>(found[next + kNamesAhead].first_call)];
   __builtin_prefetch(call.function.data());
   __builtin_prefetch(call.file.data());
