@@ -132,6 +132,7 @@ private:
     uint32_t end = 1;  // behind the root
     for (uint32_t& count : ends)
       count = std::exchange(end, end + count);
+    // order[0] stays 0, the root.
     std::vector<uint32_t> order(nodes_.size());
     for (size_t i = 1; i < nodes_.size(); i++)
       order[ends[nodes_[i].parent]++] = static_cast<uint32_t>(i);
@@ -212,6 +213,7 @@ CallTree call_tree(const Profile& profile, std::span<const SampleCount> samples,
   for (size_t i = 0; i < samples.size(); i++) {
     builder.begin_sample(profile.amount(samples[i]));
     uint32_t node = builder.begin_path();
+    // Groups have a key for each of `samples`, in the same order.
     for (size_t g = 0; g < groups.size(); g++)
       node = builder.step(
           node, KeyId{first_key[g] + static_cast<uint32_t>(to_index(groups[g].ids[i]))});
@@ -235,6 +237,8 @@ CallTree call_tree(const Profile& profile, std::span<const SampleCount> samples,
 }
 
 CallTree call_tree(std::span<const CallSource> sources, std::vector<ViewKey> keys) {
+  // The sources are the two sides of gosym diff. The limit of memory is that of the first, for
+  // the sum of both.
   TreeBuilder builder(sources.front().profile, keys);
   std::vector<KeyId> path;
   for (const CallSource& source : sources) {
@@ -288,6 +292,7 @@ CallTree with_nodes(const CallTree& tree, const std::vector<bool>& is_kept) {
   CallTree result;
   result.keys = tree.keys;
   result.nodes = {tree.nodes[0]};
+  // A node that is not kept takes its subtree with it, which follows it.
   for (size_t i = 1; i < tree.nodes.size(); i += is_kept[i] ? 1 : tree.nodes[i].size)
     if (is_kept[i])
       result.nodes.push_back(tree.nodes[i]);
@@ -364,6 +369,7 @@ std::vector<JoinedCalls> chains_of(
     const CallTree& tree, const std::function<bool(uint32_t first, uint32_t node)>& goes_on) {
   std::vector<JoinedCalls> chains;
   std::vector<uint32_t> depths = {0};  // of the chains that the nodes of a path are in
+  // The first child follows its parent. It is the only one if its subtree is all that is below.
   auto has_one_child = [&](uint32_t node) {
     return tree.nodes[node].size > 1 && tree.nodes[node + 1].size + 1 == tree.nodes[node].size;
   };
@@ -383,6 +389,7 @@ std::vector<JoinedCalls> chains_of(
 CallTree with_joined_chains(const CallTree& tree) {
   // A gap stands for more calls than one, and says of how many itself.
   auto goes_on = [&](uint32_t first, uint32_t node) {
+    // chains_of() asks only of nodes with one child, which follows them.
     const CallNode& child = tree.nodes[node + 1];
     // A chain goes on as long as the child has 95 % of the first node's samples: of less, the
     // reader would like to know.

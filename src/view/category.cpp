@@ -52,6 +52,8 @@ Category category_of(std::string_view name, std::string_view package, std::strin
     const CategoryRow* row = longest(kKernelCategories, begins(name));
     return row ? of_row(row) : Category{kOtherKernel, Category::Kind::kOther};
   }
+  // A root, such as runtime.goexit or _start, has all work of its thread below it, and so tells
+  // no kind.
   auto root = std::ranges::find(kStackRootCategories, name, &CategoryRow::prefix);
   if (root != kStackRootCategories.end())
     return {root->category, Category::Kind::kOther};

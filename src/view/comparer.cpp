@@ -33,8 +33,8 @@ std::vector<double> bases_of(const Counts& counts, Per per) {
   return std::vector<double>(counts.whole.size(), 1.0);
 }
 
-// Diff refuses a profile without samples, but those of a time that was chosen may all be parts of
-// waits that count elsewhere, or weigh nothing.
+// Diff refuses a profile without samples, but those of a time that was chosen may all be parts
+// of waits that count elsewhere, or weigh nothing.
 double samples_in(double amount, const Counts& counts) {
   double of_sample = counts.amount_of_sample();
   return of_sample > 0 ? amount / of_sample : 0;
@@ -52,6 +52,7 @@ Comparer::Comparer(const Counts& before, const Counts& after, const DifferenceOp
       none_after_(after.whole.size()) {}
 
 DifferenceRow Comparer::row(const Pair& pair) const {
+  // A pair has a row on one side at least.
   const Counted* main = pair.after ? pair.after : pair.before;
   return compare(pair.before ? pair.before->amounts : none_before_,
                  pair.after ? pair.after->amounts : none_after_,
@@ -81,6 +82,7 @@ DifferenceRow Comparer::whole() const {
 }
 
 size_t Comparer::judge(std::span<DifferenceRow*> rows) const {
+  // Rows of counts have got their verdicts in compare().
   if (options_.is_exact)
     return rows.size();
   std::vector<DifferenceRow*> compared;
@@ -91,6 +93,7 @@ size_t Comparer::judge(std::span<DifferenceRow*> rows) const {
   for (DifferenceRow* row : rows) {
     if (row->samples < kLeastSamples || row->change.freedom == 0)
       continue;
+    // A row of ten samples has a size above 0, as holm_corrected() demands of its weights.
     compared.push_back(row);
     chances.push_back(row->change.chance);
     sizes.push_back(row->before.value + row->after.value);
@@ -150,6 +153,7 @@ DifferenceRow Comparer::compare(std::span<const double> before, std::span<const 
   double amount_after = sum_of(after);
   // Blocks may agree by accident, so no variance is below that of samples drawn at random. For
   // that both sides are pooled, as if nothing had changed.
+  // Without any base on both sides this is no number, and least_variance() does not use it.
   double pooled = (amount_before + amount_after) / (base_before + base_after);
   double least_before = least_variance(pooled, before_, base_before);
   double least_after = least_variance(pooled, after_, base_after);

@@ -120,6 +120,7 @@ double scale_of(const ComparedProfile& before, const ComparedProfile& after, Per
 
 uint64_t block_step(uint64_t duration) {
   constexpr uint64_t kLeast = 1'000'000;
+  // Rounded up, or a short rest at the end would be one more block.
   return std::max(kLeast, duration / kTimeBlocks + 1);
 }
 
@@ -148,6 +149,7 @@ namespace {
 
 using Kind = Dimension::Kind;
 
+// `period` makes nanoseconds or events of amounts, as Counted has them.
 void count_inlined(const FrameKeys& keys, double period, Counts& counts) {
   for (const SampleCount& sample : counts.profile.samples) {
     std::span<const LocationId> stack = counts.profile.stack(sample.stack);
@@ -318,7 +320,7 @@ private:
   }
 
   // Pairs a name that is in one profile only with the one of which the same is left, where each
-  // profile has one such.
+  // profile has one such. `name_left` gives what of a name is the same after a move.
   void join_moved(std::string (*name_left)(std::string_view)) {
     struct Only {
       std::vector<size_t> before;
@@ -505,6 +507,7 @@ void RowNames::note_namesakes(const Profile& profile) {
     if (files.try_emplace(key.text, file).first->second != file)
       apart_[key.text].by_file = true;
     auto known = identities.try_emplace({key.text, key.image}, key.identity).first;
+    // A line has its source in its text already.
     if (known->second != key.identity && kind_ == Kind::kFunction)
       apart_[key.text].by_source = true;
   }
@@ -567,6 +570,7 @@ struct TreeSide {
   std::vector<KeyId> keys = {};     // what each key of `frames` is in the tree
   std::vector<Counted> nodes = {};  // of the tree
 
+  // Trees are compared by dimensions of frames only (check_by() in diff.cpp), which have keys.
   explicit TreeSide(const Counts& of) : counts(of), frames(*of.keys) {}
 
   CallSource source() const {

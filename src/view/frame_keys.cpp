@@ -72,7 +72,8 @@ std::string image_text(const Profile& profile, uint32_t image) {
 // Tells a function from others of its name in its file: static ones of several sources.
 // Not the file of its lines, for code of one may come from several, by #include; and only the
 // name of that which declares it, for units that are compiled elsewhere write other paths. Go
-// has one function of a name.
+// has one function of a name. Functions of a profile that was read (kGiven) may have neither a
+// line nor a declaration: these are told apart by their files.
 std::string home_of(const Profile& profile, const Function& function, FrameSource source) {
   if (is_go(source))
     return {};
@@ -140,6 +141,7 @@ public:
         .image = image, .is_named = false, .is_kernel = profile_.is_kernel(location)};
     key.is_gap = location.unnamed == Unnamed::kLeftOut;
     if (is_no_code(location.unnamed)) {
+      // kPart: FrameKeys::append() looks no further for a caller with a kind of work.
       key.category = Category::Kind::kPart;
       return number_text(profile_.unnamed_text(location), key);
     }
@@ -272,6 +274,8 @@ std::string label_text(const Profile& profile, uint32_t set, std::string_view ke
   return text;
 }
 
+// An empty text says that the sample has none: sample_keys() makes "(none)" of it. Processes
+// and programs have their own functions, and do not come here.
 std::string text_of_sample(const Profile& profile, const SampleCount& sample,
                            const Hosts& hosts, const Dimension& dimension) {
   const Owner& owner = profile.owner(sample);
@@ -290,6 +294,7 @@ std::string text_of_sample(const Profile& profile, const SampleCount& sample,
       return std::string(container_id(cgroup));
     case Kind::kGoroutine:
       return owner.goid == 0 ? std::string() : std::to_string(owner.goid);
+    // Aligned, so that the order by name is that of the numbers.
     case Kind::kCpu:
       return fmt::format("CPU {:>5}", sample.cpu);
     case Kind::kTime:  // aligned, so that it is in order by name
@@ -309,7 +314,8 @@ std::string text_of_sample(const Profile& profile, const SampleCount& sample,
   }
 }
 
-// All that the text is made of. Of a million samples there are a few hundred of them.
+// All that the text is made of. Of a million samples there are a few hundred of them. Takes
+// the same dimensions as text_of_sample().
 std::array<uint64_t, 3> identity_of(const Profile& profile, const SampleCount& sample,
                                     const Hosts& hosts, Kind kind) {
   const Owner& owner = profile.owner(sample);
@@ -574,8 +580,8 @@ Result<Dimension> parse_dimension(std::string_view text) {
                     printable(text));
     return Dimension{.kind = Kind::kTime, .step = *step};
   }
-  // kNames has the forms that help shows. "time[:STEP]" is one, and no word to type; "label:KEY"
-  // has been taken above as the label KEY.
+  // kNames has the forms that help shows. "time[:STEP]" is one, and no word to type;
+  // "label:KEY" has been taken above as the label KEY.
   auto name = std::ranges::find(kNames, text, &DimensionName::text);
   if (text == "time")
     return Dimension{.kind = Kind::kTime};
@@ -618,6 +624,7 @@ Hosts::Hosts(const Profile& profile) {
     if (known == names_.end())
       names_.push_back(recording.info.host);
   }
+  // A profile without a list of recordings is of one.
   if (names_.empty())
     names_.push_back(profile.info.host);
 }
@@ -629,6 +636,7 @@ std::string Hosts::suffix(uint32_t host) const {
 std::vector<ProfiledProcess> find_processes(const Profile& profile,
                                             std::span<const SampleCount> samples,
                                             const Hosts& hosts) {
+  // The name is a part of the key, so that amounts tell which one a process has most of.
   std::map<std::tuple<uint32_t, uint32_t, StringId>, uint64_t> amounts;
   for (const SampleCount& sample : samples) {
     const Owner& owner = profile.owner(sample);

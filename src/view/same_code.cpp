@@ -116,6 +116,7 @@ std::string name_without_package(std::string_view name) {
   size_t dot = name.find('.', begin);
   if (begin == 0 || dot == name.npos)
     return std::string(name);
+  // " (" begins the file or source that RowNames adds to tell namesakes apart.
   // The init functions of packages are different code, whatever their names share.
   std::string_view rest = name.substr(dot);
   bool is_init = rest == ".init" || rest.starts_with(".init.") || rest.starts_with(".init (");

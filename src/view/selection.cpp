@@ -65,6 +65,7 @@ private:
 
   void find_modules() {
     FrameKeys modules(profile_, Dimension::Kind::kModule);
+    // All frames of a location are of one module. A gap has no key, and is of none.
     for (size_t i = 0; i < profile_.locations.size(); i++) {
       std::span<const KeyId> module = modules.of(static_cast<LocationId>(i));
       is_of_module_.push_back(!module.empty() &&
@@ -257,6 +258,7 @@ void select(Profile& profile, const Selection& selection) {
   if (selection.keeps_all())
     return;
   // Notes need the amounts of the whole recording after most samples are gone.
+  // first_shown() ends with the number of all values, each of which gets an amount.
   std::vector<uint32_t> firsts = first_shown(profile.info.events);
   profile.recorded_amounts.assign(firsts.back(), 0);
   for (const SampleCount& sample : std::as_const(profile.samples)) {

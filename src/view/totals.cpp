@@ -81,6 +81,8 @@ private:
   }
 
   void add_wait(std::span<const LocationId> stack, uint64_t amount, uint64_t count) {
+    // Dimensions with places have a key for each location, gaps included, so that none is
+    // missing.
     WaitFrames::Place place = waits_->find(stack);
     weights_[to_index(stack[place.location])].self += amount;
     KeyId waited = keys_.of(stack[place.location])[place.depth];
@@ -136,6 +138,7 @@ private:
       size_t i = to_index(location);
       std::span<const Frame> frames = profile_.frames_of(profile_.locations[i]);
       std::span<const KeyId> keys = keys_.of(location);
+      // Each frame has a key, in the same order.
       for (size_t depth = 0; depth < frames.size(); depth++) {
         Weight& weight = lines[{keys[depth], frames[depth].function, frames[depth].line}];
         // Only the frame that samples are charged to has samples of its own; those it is

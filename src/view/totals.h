@@ -28,7 +28,7 @@ struct Total {
 // The frame of a stack that a sample's own amount is charged to.
 enum class Charge : uint8_t {
   kInnermost,
-  kWaiting,  // for functions and lines: the one that waited, by WaitFrames
+  kWaiting,  // for functions, lines and addresses: the one that waited, by WaitFrames
 };
 // Tables for people charge by this; programs read the same of every event.
 Charge charge_for_people(const Profile& profile);
