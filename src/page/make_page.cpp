@@ -99,7 +99,7 @@ public:
   }
 
   // So many frames that are left out. No location of the profile stands for them, so that they
-  // are not among frames_.
+  // are not among frames_. Locations of kLeftOut have that number in the place of an address.
   uint32_t gap(uint64_t count) {
     Location location;
     location.address = RuntimeAddress{count};
@@ -123,7 +123,9 @@ private:
     std::span<const Frame> of_location = profile_.frames_of(location);
     std::span<const KeyId> categories = categories_.of(id);
     if (of_location.empty()) {
+      // A location without frames has one key as a function, a gap as well.
       common.text = texts_.add(names_[names_.of(id).front()].text);
+      // The address of a gap is the number of its frames.
       if (location.unnamed == Unnamed::kLeftOut)
         common.left_out = in_column(to_integer(location.address));
       common.is_own = is_own(profile_, location) ? 1 : 0;
@@ -353,6 +355,7 @@ std::vector<uint32_t> StackPaths::write(Tree& tree, FrameWriter& writer) {
   // smaller number than that of the frame, and deflates to less.
   for (uint32_t id : std::span(order).subspan(1)) {
     const Node& node = nodes_[id];
+    // kNone below the root, which counts as a frame here.
     uint32_t above = nodes_[node.parent].frame;
     // A frame that has followed the one above before is told by its rank among those.
     auto [rank, is_new] = ranks.try_emplace(uint64_t{above} << 32 | node.frame, 0);
@@ -362,6 +365,7 @@ std::vector<uint32_t> StackPaths::write(Tree& tree, FrameWriter& writer) {
     rank.value() = ++followers[above];
     auto [frame, is_first] =
         new_frames.try_emplace(node.frame, static_cast<uint32_t>(new_frames.size()));
+    // writer.add() gives the frame the next row of Frames, which is its number in new_frames.
     if (is_first)
       writer.add(frames_[node.frame]);
     tree.first.push_back(frame->second);
@@ -369,7 +373,8 @@ std::vector<uint32_t> StackPaths::write(Tree& tree, FrameWriter& writer) {
   return order;
 }
 
-// `ending`: how many samples end in each node.
+// Writes the columns `up`, `added` and `samples` of Tree in page.proto. `order` is that of
+// write(); `ending`: how many samples end in each node, by its place there.
 void StackPaths::write_stacks(std::span<const uint32_t> order, const Column& ending,
                               Tree& tree) const {
   std::vector<uint32_t> depth(nodes_.size(), 0);
@@ -473,6 +478,7 @@ Origin origin_of(const Profile& profile) {
           .lost_events = profile.stats.lost_events,
           .source = printable(info.source),
           .lacks_counts = !info.has_counts,
+          // write_html_difference() sets both for a page that compares.
           .compared_per = {},
           .scale_before = 0,
           .idle_ns = profile.idle_ns};
@@ -480,6 +486,8 @@ Origin origin_of(const Profile& profile) {
 
 Event event_of(const Profile& profile, uint32_t index) {
   const RecordedEvent& event = profile.info.events[index];
+  // Events of a page have one value each, so that the number of an event is that in
+  // shown_events(), too.
   EventCounts part = counts_of(profile, index);
   // Without counts by CPU and event there is one event, to which all of them belong.
   if (profile.stats.cpus.empty())
@@ -520,7 +528,8 @@ std::vector<Recording> recordings_of(const Profile& profile) {
 }
 
 // Equal ones of a step are added up, though their CPUs or goroutines differ. How many end in
-// each node, by its place in `order`.
+// each node, by its place in `order`. Rows have the owners' new numbers by now
+// (OwnerTable::write()).
 Column write_samples(std::vector<SampleRow> rows, std::span<const uint32_t> order,
                      Samples& samples) {
   std::vector<uint32_t> place(order.size());  // of a node
@@ -529,6 +538,7 @@ Column write_samples(std::vector<SampleRow> rows, std::span<const uint32_t> orde
   auto key = [&](const SampleRow& row) {
     return std::tuple(place[row.node], row.owner, row.step);
   };
+  // In the order of the tree's stacks, which say how many of these samples are theirs.
   std::ranges::sort(rows, {}, key);
 
   Column ending(order.size());
@@ -570,6 +580,7 @@ void number_texts(const TextTable& texts, Page& page) {
 void add_labels(const Profile& profile, TextTable& texts, std::vector<LabelSet>& sets) {
   constexpr uint64_t kCopies = 4;  // of a text, until the page is written
   uint64_t room = profile.memory_limit / kCopies;
+  // Set 0 is the empty one, which the page does not have.
   for (const std::vector<ProfileLabel>& labels : std::span(profile.label_sets).subspan(1)) {
     LabelSet& set = sets.emplace_back();
     for (const ProfileLabel& label : labels) {

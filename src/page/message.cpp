@@ -130,6 +130,7 @@ void with_predictor(const Coding& coding, Page& page, Use use) {
     case Coding::Kind::kNext:
       return use(NextNew());
     // Column `by` has its values when this is used: see shorten() and restore() for the order.
+    // It is of the same table and has a coding of its own, so that it has as many rows.
     case Coding::Kind::kLastOf:
       return use(AsLastOf(coding.by(page), coding.first ? &coding.first(page) : nullptr));
   }
@@ -162,6 +163,7 @@ void shorten(Page& page) {
 
 Result<> restore(Page& page) {
   for (const Coding& coding : kCodings) {
+    // Columns of Tree have no `rows`: it is no table, and they differ in length.
     if ((coding.rows && !has_rows(coding.column(page), coding.rows(page).size())) ||
         (coding.first && !has_rows(coding.first(page), coding.first_rows(page).size())))
       return errorf("{}: columns of different lengths", coding.table);
@@ -196,7 +198,8 @@ std::string deflated(std::string_view bytes) {
   stream.next_out = reinterpret_cast<Bytef*>(result.data());
   size_t room = result.size();
   int status = Z_OK;
-  // zlib counts in 32 bits.
+  // zlib counts in 32 bits. A call takes half of these at the most, so that what it makes of
+  // them has room in them.
   while (status == Z_OK) {
     auto in = static_cast<uInt>(std::min<size_t>(bytes.size(), UINT_MAX / 2));
     auto out = static_cast<uInt>(std::min<size_t>(room, UINT_MAX));
@@ -304,6 +307,7 @@ Result<std::string> unpacked(std::string_view text, uint64_t max_size) {
   std::string room(1 << 16, '\0');
   std::string_view rest = *bytes;
   int status = Z_OK;
+  // Input that is cut short ends it as well: inflate() then gives Z_BUF_ERROR.
   // Bounded after each step: a small page can unpack to a thousand times its size.
   while (status == Z_OK && result.size() <= max_size) {
     auto taken = static_cast<uInt>(std::min<size_t>(rest.size(), UINT_MAX));
