@@ -125,6 +125,7 @@ Table::Row table_row(const DifferenceRow& row, const RateUnit& unit,
   std::string note = row.note.empty() ? "" : fmt::format(" ({})", row.note);
   std::string name = fmt::format("{}{}{}", branches, row.name, note);
   double interval = half_interval(row, difference.options.confidence);
+  // Cells have the order of the columns of titled_table().
   // The change and its verdict are coloured alike, and the name is faint if the code has none.
   Style style = style_of_verdict(row);
   Table::Row cells = {{rate(row.before.value)},
@@ -251,6 +252,7 @@ void add_method(const Difference& difference, std::vector<Note>& notes) {
   notes.push_back({"verdicts:", std::move(verdicts)});
 }
 
+// For a difference that has a `whole`: header_notes() asks first.
 std::string whole_text(const Difference& difference) {
   const DifferenceRow& whole = *difference.whole;
   RateUnit unit = unit_of(difference);
@@ -341,6 +343,7 @@ void write_row(JsonWriter& json, const DifferenceRow& row, double confidence,
   write_finite(json, "relative", row.relative());
   json.field("p", row.change.chance);
   json.field("corrected_p", row.corrected_chance);
+  // 0 if the row was not compared, infinity if no change of it would be seen.
   if (row.least_seen > 0)
     write_finite(json, "least_seen", row.least_seen);
   if (!row.note.empty())
@@ -420,6 +423,7 @@ std::vector<Note> difference_notes(const Difference& difference, const Profile& 
 
 std::string difference_json(const Difference& difference, const Profile& before,
                             const Profile& after) {
+  // gosym-formats(5) tells of the keys.
   constexpr uint32_t kDifferenceVersion = 1;
   const DifferenceOptions& options = difference.options;
   JsonWriter json;

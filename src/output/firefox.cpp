@@ -101,7 +101,7 @@ private:
     std::span<const KeyId> keys = functions_.of(id);
     std::span<const KeyId> kinds = categories_.of(id);
     std::span<const Frame> frames = profile_.frames_of(location);
-    // Category 0 is "Other"; those of the profile follow.
+    // Category 0 is "Other"; those of the profile follow. A gap in the stack has none of these.
     return {.function = static_cast<uint32_t>(to_index(keys[inner])),
             .line = inner < frames.size() ? frames[inner].line : 0,
             // The last key of a location is the function whose code it is, all before it were
@@ -285,6 +285,7 @@ public:
     json_.begin_object();
     write_meta();
     write_libraries();
+    // The viewer demands these, of which there is nothing.
     for (const char* none : {"pages", "counters", "profilerOverhead"}) {
       json_.key(none);
       json_.begin_array();
@@ -353,6 +354,7 @@ private:
     json_.begin_object();
     json_.field("name", name);
     json_.field("color", colour);
+    // Frames refer to subcategory 0, so that each category has one.
     json_.key("subcategories");
     json_.begin_array();
     json_.value("Other");
@@ -411,6 +413,7 @@ private:
     FirefoxThread tables(profile_, functions_, categories_);
     json_.begin_object();
     json_.field("processType", "default");
+    // 0 and null stand for times that are not known, but demanded.
     json_.field("processStartupTime", 0u);
     json_.field("registerTime", 0u);
     for (const char* none : {"processShutdownTime", "unregisterTime"}) {
@@ -428,6 +431,7 @@ private:
     json_.field("tid", thread.tid);
     // The samples fill the tables, and so come before them.
     write_samples(thread, tables);
+    // Losses are of CPUs: the first thread shows them for all.
     write_markers(is_first, tables);
     tables.write(json_);
     json_.end_object();
@@ -461,6 +465,7 @@ private:
   }
 
   void write_markers(bool has_losses, FirefoxThread& tables) {
+    // The `phase` of a marker with a begin and an end.
     constexpr int32_t kInterval = 1;
     // Losses are of CPUs, not of threads: the first thread shows them.
     size_t count = has_losses ? profile_.losses.size() : 0;

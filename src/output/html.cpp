@@ -137,6 +137,7 @@ void write_html_difference(const Difference& difference, const ComparedProfile& 
   page.sides = {page_side(before), page_side(after)};
   page.origin.compared_per = to_string(per);
   double scale = scale_of(before, after, per);
+  // The page has the scale as a whole number of billionths (page.proto).
   constexpr double kBillion = 1e9;
   constexpr double kLeast = 1;    // 0 would say that nothing is compared
   constexpr double kMost = 1e18;  // of 64 bits

@@ -173,6 +173,7 @@ void Record::end_object() {
 std::string Record::lines(size_t indent) const {
   std::string text;
   for (const Entry& entry : entries_)
+    // add_line() gives each line a text, and no other kind of value.
     if (entry.kind == Kind::kLine)
       text += fmt::format("{:<{}}{}\n", entry.name, indent,
                           printable(std::get<std::string>(entry.value)));

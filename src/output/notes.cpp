@@ -176,6 +176,7 @@ std::string list_thresholds(const Profile& profile) {
     return {};
   Hosts hosts(profile);
   std::vector<std::string> items;
+  // The largest come first (Profile::raised_thresholds).
   for (const RaisedThreshold& raised : profile.raised_thresholds)
     if (items.size() < kMaxProcessesShown)
       items.push_back(
@@ -202,7 +203,8 @@ std::string list_labels(const Profile& profile) {
   return as_list(std::move(items), counts.size());
 }
 
-// "from 3.1 to 5.2 s on CPU 0 and 1", of what the counts say was lost; empty if nothing tells.
+// ", from 3.1 to 5.2 s on CPU 0 and 1", to end a sentence about what the counts say was lost;
+// empty if nothing tells. Seconds are since the recording began.
 std::string when_lost(const Profile& profile, uint64_t CpuCounts::*what) {
   uint64_t begin = UINT64_MAX;
   uint64_t end = 0;
@@ -243,6 +245,7 @@ Note skipped_note(const Profile& profile) {
 
 // For all that was recorded: a filter leaves out what the kernel does not tell apart.
 void add_unsampled(const Profile& profile, Notes& notes) {
+  // None where the kernel does not tell, or it is too little to matter.
   auto unsampled = unsampled_ns(profile.info, profile.stats);
   if (!unsampled || !profile.filter.empty() || !profile.measures_cpu_time())
     return;
@@ -408,6 +411,7 @@ std::string load_text(const Profile& profile, const Screen& screen) {
 // that tells nothing: there is none, or hardly anything else.
 std::string own_code_share(const Profile& profile) {
   constexpr double kNearlyAll = 95;
+  // Set where only own code is shown (--mine): then a share of it says nothing.
   if (profile.own_code)
     return profile.own_code->empty() ? "none is known" : printable(*profile.own_code);
   // All waits end in the kernel, whoever waits.
@@ -432,6 +436,7 @@ std::string_view without_folder(std::string_view command_line) {
 // "2026-11-22T10:00:00Z on web-1 by gosym record -a, Linux 6.1.0 x86_64": what a narrow screen
 // cuts off is what says least.
 std::string when_and_where(uint64_t start_realtime_ns, const RecordingInfo& info) {
+  // `source` is empty for gosym's own recordings, which know all that the last line tells.
   if (!info.source.empty())
     return printable(info.source) +
            (start_realtime_ns == 0 ? "" : fmt::format(" of {}", utc_time(start_realtime_ns))) +
@@ -555,6 +560,8 @@ Notes make_facts(const Profile& profile, const Amounts& amounts, const AboutOpti
     add("threshold",
         fmt::format("up to {}, which waited more often than is sampled", thresholds));
   add("load", load_text(profile, options.screen));
+  // recorded_amounts has one entry, as a report is of one event; none if no stacks were
+  // selected.
   if (!profile.filter.empty())
     add("only",
         fmt::format("{}{}", printable(profile.filter),
@@ -742,6 +749,7 @@ void add_nameless_share(const Profile& profile, Notes& notes) {
   double share = percent(unnamed, profile.total_amount());
   if (share < kLeastTold)
     return;
+  // A share above 0 is of some entry, so that there is a largest one.
   auto most =
       std::ranges::max_element(amounts, {}, [](const auto& entry) { return entry.second; });
   notes.push_back(
@@ -761,6 +769,7 @@ Notes make_notes(const Profile& profile, bool is_verbose, size_t top) {
   add_known(profile, notes);
   if (std::string containers = list_containers(profile); !containers.empty())
     notes.push_back({"containers", std::move(containers)});
+  // The first set is that of samples without labels.
   if (profile.label_sets.size() > 1)
     notes.push_back({"labels", list_labels(profile)});
   if (!is_verbose) {

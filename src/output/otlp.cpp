@@ -347,6 +347,7 @@ private:
     for (size_t number : numbers)
       add_sample(profile_.samples[number], by_event);
     protozero::pbf_writer out(data, otlp_field::kResourceProfiles);
+    // A writer sets the length of its message when it ends, which the block is for.
     {
       protozero::pbf_writer attributes(out, otlp_field::kResource);
       write_attribute(attributes, "service.name", service.name);

@@ -31,6 +31,7 @@ constexpr size_t kBufferSize = 256 << 10;
 // their place would not be what was asked for. Not so what others have put there.
 Result<bool> must_write_in_place(const std::string& path) {
   struct stat status {};
+  // Without a file a new one is made; open() tells of all other errors.
   if (lstat(path.c_str(), &status) != 0 || S_ISREG(status.st_mode))
     return false;
   if (is_planted(path, status))
@@ -50,6 +51,7 @@ Error write_error(const std::string& path, int cause) {
 Result<OutputFile> OutputFile::open(const std::string& path, Readers readers) {
   if (path == "-")
     // A copy of the descriptor: closing the file must not close standard output.
+    // If there is none, the first write fails and tells why.
     return OutputFile(path, "", UniqueFd(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0)));
   auto is_in_place = must_write_in_place(path);
   if (!is_in_place)
@@ -89,6 +91,8 @@ Result<> OutputFile::finish() {
   if (cause_ == EPIPE)
     return Ok{};
   // NFS and quotas may report only here that the data could not be stored.
+  // Without a descriptor the destructor removes nothing: the temporary file is renamed or
+  // removed below.
   if (cause_ == 0 && close(fd_.release()) != 0)
     cause_ = errno;
   if (cause_ == 0 && !temporary_.empty() && rename(temporary_.c_str(), path_.c_str()) != 0)
@@ -131,7 +135,8 @@ public:
     }
     return is_read;
   }
-  // The trailer of gzip has the sum and size of all: without it a reader takes the file for cut.
+  // The trailer of gzip has the sum and size of all: without it a reader takes the file for
+  // cut.
   void finish() { deflate_all({}, Z_FINISH); }
 
 private:

@@ -79,6 +79,7 @@ private:
 
   void write_location(LocationId id) {
     const Location& location = profile_.locations[to_index(id)];
+    // 0: only root may know the addresses of the kernel's code; what is no code has none.
     uint64_t address = profile_.is_kernel(location) || is_no_code(location.unnamed)
                            ? 0
                            : to_integer(location.address);

@@ -263,6 +263,8 @@ private:
     // nanoseconds or events.
     out_.add_int64(pprof_field::kPeriod,
                    signed_of(first.unit.empty() ? profile_.period() : first.period));
+    // The first value, whatever the order of the columns: gosym heap puts there what was asked
+    // for.
     out_.add_int64(pprof_field::kDefaultSampleType, string(type_text(types.front().type)));
     out_.add_int64(pprof_field::kTimeNanos, signed_of(profile_.start_realtime_ns));
     out_.add_int64(pprof_field::kDurationNanos, signed_of(recorded_ns()));
@@ -421,7 +423,8 @@ private:
         locations.push_back(location_numbers_[to_index(id)]);
       values.clear();
       set_values(sample, values);
-      // A page has a sample of each value for each place: they are one in a profile of Go's own.
+      // A page has a sample of each value for each place: they are one in a profile of Go's
+      // own.
       while (of_go_ && i + 1 < samples_.size() && is_of_same(sample, samples_[i + 1]))
         set_values(samples_[++i], values);
       protozero::pbf_writer out(out_, pprof_field::kSample);
@@ -460,6 +463,8 @@ private:
   void write_owner(protozero::pbf_writer& out, const Owner& owner) {
     for_each_owner_field([&](const auto& field) {
       auto value = owner.*field.member;
+      // Fields without a label are told in another way: the event by the column of its value,
+      // labels of goroutines and the recording below.
       // A profile that was read may not know the thread; in others there is one of number 0.
       bool is_told = static_cast<uint64_t>(value) != 0 ||
                      (field.role == OwnerRole::kTask && profile_.info.source.empty());

@@ -212,6 +212,7 @@ private:
         pruned(call_tree(profile_, profile_.samples,
                          FrameKeys(profile_, Dimension::Kind::kFunction), TreeShape()),
                amounts_.least(options_.least_percent),
+               // UINT32_MAX: no --depth was given.
                options_.depth == UINT32_MAX ? kMaxDepth : options_.depth);
     json_.key("tree");
     size_t open = 0;  // nodes that are not ended yet

@@ -122,6 +122,7 @@ public:
   }
 
 private:
+  // The first of About::facts tell where the samples are from, and of which processes.
   static constexpr size_t kFacts = 2;
 
   struct Box {
@@ -196,6 +197,7 @@ private:
         escaped(name), amounts_.text(node.total), escaped(unit()),
         amounts_.percent_text(node.total), box.x, y, std::max(box.width - 0.3, 0.2),
         kRowHeight - 1, colour);
+    // Text stands on its base line, 5 pixels above the lower edge of the row.
     constexpr double kPadding = 3;
     auto room = static_cast<size_t>(std::max(box.width - 2 * kPadding, 0.0) / kCharacterWidth);
     // Two letters of a name say nothing.

@@ -290,6 +290,8 @@ public:
             place_of(nesting.profile, innermost[total.key], total, nesting.is_flat);
   }
 
+  // Appends rows of the totals within `parent`, keys of dimension `depth`, each with those
+  // within it. Returns how many rows of this dimension there would be without a limit.
   size_t append(uint32_t parent, size_t depth, std::vector<std::string>& path,
                 Table& table) const {
     std::vector<Line> lines = lines_of(parent, depth);
@@ -427,6 +429,7 @@ size_t append_table(const Profile& profile, const ViewOptions& options, const Am
     if (has_waits)
       line.texts.push_back(line.waited_in);
     if (!programs.empty())
+      // Only lines of frames have programs, and those have a `frame`.
       line.texts.push_back(programs[to_index(line.frame)]);
     append_row(line, amounts, table);
   }
@@ -835,6 +838,7 @@ std::string Amounts::text(uint64_t amount) const {
     return fmt::format("{:.2f}", value / 1e9);
   if (unit_ == "ms")
     return fmt::format("{:.1f}", value / 1e6);
+  // Bytes without a larger unit are whole numbers, as counts are.
   for (auto [unit, size] : kByteUnits)
     if (unit_ == unit && size > 1)
       return fmt::format("{:.2f}", value / static_cast<double>(size));

@@ -66,6 +66,7 @@ private:
     const ViewKey& key = tree_.key_of(node);
     double total = amounts_.percent(node.total);
     std::string numbers = styled(fmt::format("{:>7.2f}", total), heat_of(total), screen_);
+    // Total has 7 columns, self 6 behind 2 spaces, and 2 more stand before the name.
     size_t width = 7;
     if (columns_ == TreeColumns::kTotalAndSelf) {
       double self = amounts_.percent(node.self);
