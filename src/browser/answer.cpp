@@ -93,6 +93,7 @@ std::shared_ptr<const Selected> selected_of(const Recorded& recorded, const Quer
                                             const Answer* before) {
   if (before && selects_same(before->query, query))
     return before->selected;
+  // `query.event` is one that there is: Worker::wait_for_question() sees to it.
   auto selected = std::make_shared<Selected>();
   selected->profile = profile_of(recorded, query, before);
   const Profile& profile = *selected->profile;

@@ -195,7 +195,8 @@ private:
   // Load over time; what of it is shown is told apart.
   void draw_timeline() {
     uint32_t count = step_count(answer_);
-    // One height for the whole recording, and not for the part that is chosen.
+    // One height for the whole recording, and not for the part that is chosen. In steps: each
+    // amount of the load is of one, and all of the time has `count`.
     std::vector<double> columns = spread(answer_.selected->load, 1, count, width());
     double most = std::ranges::max(columns);
     Steps time = state_.query.time;
@@ -322,6 +323,8 @@ private:
     return file.empty() || total.line == 0 ? file : fmt::format("{}:{}", file, total.line);
   }
 
+  // Writes `count` lines of a tree, the first in line `begin` of the screen. `has_cursor`: it
+  // is the list that the cursor is in.
   void draw_outline(const PathTree& tree, const OutlineState& list, size_t begin, size_t count,
                     bool has_self, bool has_cursor) {
     constexpr size_t kLeastName = 16;
@@ -376,12 +379,14 @@ private:
     draw_outline(*answer_.callers, state_.callers, layout_.body, halves.callers, false,
                  state_.part == Part::kCallers);
     size_t middle = layout_.body + halves.callers;
+    // The root of a tree around a function is the function itself (calls_around()).
     const CallNode& root = answer_.callees->tree.nodes[0];
     grid_.fill(middle, Look::kBar);
     number(middle, 8, share_text(root.total), Look::kActive);
     std::string around = fmt::format("  {} total, {} self; below: what it calls",
                                      with_unit(root.total), with_unit(root.self));
-    // The function's name gives way to the amounts, but for half of the line.
+    // The function's name, from column 10 on, gives way to the amounts, but for half of the
+    // line.
     size_t room = width() - std::min<size_t>(width(), 10);
     std::string centre = cut_name(answer_.query.centre.label(),
                                   room - std::min(room / 2, display_width(around)));
@@ -420,7 +425,7 @@ private:
     const CallTree& tree = answer_.tree->tree;
     Look look = Look::kBar;
     std::string name = "all";
-    // Boxes that are too narrow were joined to one of no function.
+    // Boxes that are too narrow were joined to one of no function. Node 0 stays "all".
     if (box.joined > 1) {
       look = Look::kUnnamedBox;
       name = fmt::format("others ({})", with_commas(box.joined));
@@ -704,6 +709,7 @@ private:
   // A box of lines in the middle of the screen.
   void draw_window(std::string_view title, const std::vector<std::string>& lines,
                    const ListState& list, bool has_cursor) {
+    // Columns within the frame. The title and each line have a space on either side.
     size_t inner = display_width(title) + 2;
     // The width is that of the widest line, so that it does not change when the window is
     // scrolled.
@@ -825,6 +831,8 @@ std::vector<std::string> details_of(const Answer& answer, const ViewKey& key) {
   auto add = [&](std::string_view what, std::string_view text) {
     lines.push_back(fmt::format("{:<10} {}", what, text));
   };
+  // A key is found by its identity, for it does not tell its number. Groups above a tree have
+  // identity 0, and are no entries.
   auto total = std::ranges::find_if(answer.entries->totals, [&](const Total& one) {
     return answer.entries->keys[one.key].identity == key.identity;
   });

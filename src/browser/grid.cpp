@@ -29,7 +29,8 @@ size_t Grid::write(size_t x, size_t y, std::string_view text, Look look, size_t 
     Glyph glyph = first_glyph(text);
     std::string_view character = text.substr(0, glyph.size);
     text.remove_prefix(glyph.size);
-    // A combining character belongs to the one before it, which may be two cells wide.
+    // A combining character belongs to the one before it, which may be two cells wide. At the
+    // beginning of the text there is none, and it is left out.
     if (glyph.width == 0) {
       size_t last = x;
       while (last > begin && cell(last - 1, y).text.empty())

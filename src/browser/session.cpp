@@ -186,6 +186,7 @@ private:
 
   // Returns true if the source will give more.
   static bool load(Shared& shared) {
+    // Without the lock: it takes seconds, while queries about the samples before are answered.
     auto loaded = shared.source.load();
     // Freed behind the lock, for it is declared before it: others need not wait for that.
     Source::Events replaced;
@@ -223,7 +224,8 @@ private:
       return {};
     shared.is_wanted = false;
     Question question{shared.asked, shared.recorded};
-    // New samples may have fewer events than the query knew of.
+    // New samples may have fewer events than the query knew of, and one at the least: see
+    // by_event().
     auto events = static_cast<uint32_t>(shared.recorded.events.size());
     question.query.event = std::min(question.query.event, events - 1);
     return question;
@@ -236,6 +238,7 @@ private:
     // key should.
     std::shared_ptr<const Answer> replaced;
     while (auto question = wait_for_question(shared)) {
+      // An answer to other samples shares nothing with this one.
       bool is_same = answered == question->recorded.generation;
       replaced.reset();
       replaced = std::exchange(before, answer(question->recorded, question->query,
@@ -420,6 +423,7 @@ private:
         wait_for_answer();
         tell_written(write_(shown_profile(*answer_), effect.text));
         break;
+      // Keys of these two are there in live sessions only, whose source has both functions.
       case Effect::Kind::kSave:
         tell_written(source_.save());
         if (state_.is_frozen)
@@ -446,6 +450,7 @@ private:
     while (is_old() && ending_signal == 0 && monotonic_ns() < end) {
       pollfd fds[] = {{worker_.fd(), POLLIN, 0}, {signal_fd, POLLIN, 0}};
       poll(fds, std::size(fds), kStep);
+      // run() meets the same error next, and ends with it.
       if (!take())
         return;
     }

@@ -107,6 +107,7 @@ void show_cell(const Cell& cell, int x, int y) {
   if (wcwidth(text[0]) < 0)
     text = {L'?'};
   cchar_t character{};
+  // Pairs are those of set_look(), 0 for the terminal's own colours.
   setcchar(&character, text.data(), attribute, pairs[look], nullptr);
   mvadd_wch(y, x, &character);
 }

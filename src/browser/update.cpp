@@ -129,6 +129,7 @@ size_t hottest_row(const State& state, const Code& code) {
     bool is_meant = is_by_source ? is_source(row) : line.is_instruction;
     return is_meant ? std::pair(line.self, line.total) : std::pair<uint64_t, uint64_t>();
   };
+  // Without rows this is the end, and so row 0.
   auto hottest = std::ranges::max_element(rows, {}, heat);
   return static_cast<size_t>(hottest - rows.begin());
 }
@@ -140,6 +141,7 @@ void go_to_hottest(State& state, const Code& code) {
   state.code.top = state.code.row - std::min(state.code.row, rows / 2);
 }
 
+// For an answer that has code: settle() asks first.
 void settle_code(State& state, const Answer& answer, size_t rows) {
   // Once for each function, when its code has come: later the cursor is the user's.
   if (answer.query.code == state.query.code && state.code_shown != state.query.code) {
@@ -473,6 +475,7 @@ void update_prompt(State& state, const Key& key, const Answer& answer) {
 
 void choose(State& state, const Answer& answer, bool is_left_out) {
   state.overlay = Overlay::kNone;
+  // A menu is open, and so there is a query of one (open_menu()).
   Dimension dimension = *std::exchange(state.query.menu, std::nullopt);
   if (state.menu.row >= answer.menu->size())
     return;
@@ -482,6 +485,7 @@ void choose(State& state, const Answer& answer, bool is_left_out) {
 
 void group_by(State& state) {
   state.overlay = Overlay::kNone;
+  // A menu is open, and so there is a query of one (open_menu()).
   Dimension dimension = *std::exchange(state.query.menu, std::nullopt);
   std::vector<Dimension>& groups = state.query.groups;
   // A dimension that is chosen once more is taken back.
@@ -677,6 +681,7 @@ void move_around(State& state, const Key& key, const Answer& answer) {
       look_at(state, answer, entry_at_cursor(state, answer));
     return;
   }
+  // At the centre only the direction counts, and so the rows of the screen do not.
   auto by = lines_of(key, 1);
   if (state.part == Part::kCentre) {
     if (by && *by != 0)
@@ -750,6 +755,7 @@ void click_flame(State& state, size_t line, size_t x, const Answer& answer) {
 // A second click does what Enter does: the cursor is in the line already. List::row() is that
 // of the page as it was settled last, which is the one that was clicked on.
 void click_list(State& state, List list, size_t line, const Answer& answer) {
+  // `line` counts from the first line of the list on the screen.
   size_t row = list.row_at(line);
   if (row < list.count() && row == list.row())
     move_in_page(state, {.kind = Kind::kEnter}, answer);
@@ -1150,6 +1156,7 @@ Act find_act(char32_t character, bool is_live, bool is_in_menu) {
 }
 
 Effect press_key(State& state, const Key& key, const Answer& answer) {
+  // No menu is open: for keys in one there is press_menu_key().
   Act act = find_act(key.character, state.is_live, false);
   // Characters without a meaning of their own move the cursor.
   if (!act) {
@@ -1169,6 +1176,7 @@ bool press_menu_key(State& state, const Key& key, const Answer& answer) {
       key.kind == Kind::kCharacter ? find_act(key.character, state.is_live, true) : nullptr;
   if (!act)
     return false;
+  // Keys of a menu do not ask what the cursor of the page is on.
   Pressed pressed = {state, answer, key.character, nullptr};
   act(pressed);
   return true;
