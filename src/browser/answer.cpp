@@ -228,6 +228,7 @@ uint64_t matched_amount(const Selected& selected, const FrameKeys& keys,
   return amount;
 }
 
+// The texts of a dimension to choose one from (Overlay::kMenu), those with the most first.
 std::shared_ptr<const std::vector<MenuEntry>> menu_of(const Selected& selected,
                                                       const Dimension& dimension) {
   SampleKeys keys = sample_keys(*selected.profile, selected.samples, dimension);

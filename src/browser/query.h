@@ -56,6 +56,7 @@ bool is_same(const Query& a, const Query& b);
 // True if both select the same samples and frames.
 bool selects_same(const Query& a, const Query& b);
 // The selection in words; empty if nothing was left out.
+// `time_step`: the nanoseconds of a step of Query::time.
 std::vector<std::string> words_of(const Query& query, uint64_t time_step);
 
 }  // namespace gosym::browser

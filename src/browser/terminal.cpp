@@ -137,6 +137,7 @@ std::optional<Key> of_code(wint_t code) {
       return Key{.kind = Key::Kind::kBackspace};
     case KEY_BTAB:
       return Key{.kind = Key::Kind::kBackTab};
+    // Here is KEY_RESIZE as well: the session asks for the size after each read().
     default:
       return std::nullopt;
   }

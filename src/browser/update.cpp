@@ -303,6 +303,7 @@ void change_sort(State& state) {
 void change_entries(State& state) {
   using By = Dimension::Kind;
   constexpr By kOrder[] = {By::kFunction, By::kLine, By::kModule, By::kPackage, By::kCategory};
+  // --by may have begun with a kind that is none of these: the first one follows it.
   const auto* at = std::ranges::find(kOrder, state.query.by);
   state.query.by = at == std::end(kOrder) || at + 1 == std::end(kOrder) ? kOrder[0] : at[1];
   // Entries of another kind have other callers: Page::kAround has nothing to show.

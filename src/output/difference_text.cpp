@@ -190,6 +190,7 @@ Table table_of(const Difference& difference, size_t limit, const Screen& screen)
 }
 
 std::string_view per_text(const DifferenceOptions& options) {
+  // Goroutines are counted in dumps, each of which is a recording.
   if (options.is_exact && options.per == Per::kRun)
     return "per dump";
   switch (options.per) {

@@ -459,6 +459,7 @@ private:
       is_time ? json_.value(firefox_ms(value)) : json_.value(value);
     }
     json_.end_array();
+    // The viewer takes weights of the first type for milliseconds, and others for numbers.
     json_.field("weightType", is_time ? "tracing-ms" : "samples");
     json_.field("length", static_cast<uint64_t>(stacks.size()));
     json_.end_object();

@@ -209,6 +209,7 @@ public:
     write_functions();
     write_samples();
     write_comments();
+    // All that is written before adds its texts to the table.
     for (size_t i = 0; i < strings_.size(); i++) {
       std::string_view text = strings_[StringId(i)];
       out_.add_string(pprof_field::kStringTable, text.data(), text.size());

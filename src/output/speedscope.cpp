@@ -40,6 +40,7 @@ private:
     json_.begin_object();
     json_.key("frames");
     json_.begin_array();
+    // A frame has the number of its key, by which write_stack() refers to it.
     for (const ViewKey& key : keys_.all()) {
       json_.begin_object();
       json_.field("name", key.text);

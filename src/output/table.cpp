@@ -180,6 +180,7 @@ std::string csv_of(const Table& table) {
 std::string markdown_of(const Table& table) {
   std::string titles = "|";
   std::string rules = "|";
+  // Titles are written without backquotes, as numbers are. "--:" aligns a column at the right.
   for (const Table::Column& column : table.columns) {
     titles += ' ' + quoted_for_markdown(column.title, Table::Kind::kNumber) + " |";
     rules += column.kind == Table::Kind::kNumber ? "--:|" : "---|";

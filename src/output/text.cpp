@@ -312,6 +312,7 @@ private:
   std::vector<Line> lines_of(uint32_t parent, size_t depth) const {
     std::vector<Line> lines;
     bool is_last = depth + 1 == nesting_.frames.size();
+    // The outermost totals are at 0, which is NestedTotal::kNoParent + 1.
     for (uint32_t i : within_[parent + 1]) {
       const NestedTotal& total = totals_[i];
       const ViewKey& key = nesting_.frames[depth][total.key];
@@ -779,6 +780,7 @@ std::string make_text(const Profile& profile, const ViewOptions& options) {
 }
 
 std::string make_markdown(const Profile& profile, const ViewOptions& options) {
+  // The heading, and the lines about what is left out, are for terminals: a message has none.
   const Document document = message_document(profile, options);
   std::string text = document.about.headline + "\n\n";
   for (const Note& note : document.about.notes)

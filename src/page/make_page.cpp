@@ -146,6 +146,7 @@ private:
   }
 
   // A gap in a stack has no category.
+  // `frame` is its index in the location, as `categories` has them.
   uint32_t add(FrameRow row, std::span<const KeyId> categories, size_t frame) {
     if (frame < categories.size()) {
       const ViewKey& category = categories_[categories[frame]];
@@ -180,6 +181,8 @@ public:
 
   void add(const FrameRow& row) {
     Frames& table = page_.frames;
+    // Both numbers of functions begin at 1: those of a row by id, those of the page by their
+    // order.
     table.function.push_back(row.function == 0 ? 0 : function_of(row.function - 1));
     table.line.push_back(row.line);
     table.module.push_back(module_of(row.image));

@@ -134,6 +134,7 @@ Difference difference(const ComparedProfile& before, const ComparedProfile& afte
   Difference result = comparer.summary();
   for (const Pair& pair : pairs.pairs) {
     DifferenceRow row = comparer.row(pair);
+    // Samples may weigh nothing, and then a row has nothing to compare.
     if (row.before.value > 0 || row.after.value > 0)
       result.rows.push_back(std::move(row));
   }
@@ -217,6 +218,7 @@ Builds builds_of(const Profile& profile) {
   Builds builds;
   for (size_t i = 0; i < has_samples.size(); i++) {
     const ProfileImage& image = profile.images[i];
+    // Other images, such as the kernel, are taken for one build (is_of_one_build()).
     if (has_samples[i] && image.kind == ProfileImage::Kind::kFile)
       builds[std::string(base_name(image.file.path))].insert(image.file.gnu_build_id + '/' +
                                                              image.file.go_build_id);
@@ -533,6 +535,7 @@ std::vector<std::string> RowNames::of(const Profile& profile, const FrameKeys& k
 Counts counts_of(const ComparedProfile& compared, const DifferenceOptions& options,
                  const RowNames& names) {
   const Profile& profile = compared.profile;
+  // Sides may have different periods: nanoseconds, or events, compare.
   auto period = static_cast<double>(profile.period());
   Counts counts = {.profile = profile, .blocks = blocks_of(compared, options.per), .whole = {}};
   for (const std::vector<SampleCount>& samples : counts.blocks.samples) {

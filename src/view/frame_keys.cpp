@@ -61,6 +61,7 @@ std::string image_text(const Profile& profile, uint32_t image) {
     case ProfileImage::Kind::kVdso:
       return "[vdso]";
     case ProfileImage::Kind::kAnonymous:
+      // Image 0 of every profile stands for what has no mapping.
       return image == 0 ? "[no mapping]" : "[anonymous]";
     case ProfileImage::Kind::kFile:
       break;
@@ -357,6 +358,7 @@ SampleKeys process_keys(const Profile& profile, std::span<const SampleCount> sam
         {.text = printable(fmt::format("{} ({}){}", profile.strings[process.comm], process.pid,
                                        hosts.suffix(process.host)))});
   }
+  // find_processes() has the process of each of these samples.
   for (const SampleCount& sample : samples)
     result.ids.push_back(keys[{hosts.of(profile.owner(sample)), profile.owner(sample).pid}]);
   return result;
@@ -667,6 +669,7 @@ std::vector<ProfiledProgram> find_programs(const Profile& profile,
                                            const Hosts& hosts) {
   std::vector<ProfiledProgram> programs;
   std::map<StringId, size_t> known;
+  // The largest process comes first, and so it does in each program.
   for (const ProfiledProcess& process : find_processes(profile, samples, hosts)) {
     auto [place, is_new] = known.try_emplace(process.comm, programs.size());
     if (is_new)
