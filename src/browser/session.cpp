@@ -165,6 +165,7 @@ private:
     Clock::time_point due = Clock::now() + std::min<Clock::duration>(interval, kSoon);
     while (wait_to_load(shared, due) && load(shared))
       due = Clock::now() + interval;
+    // At its end it is not at work either, and ~Worker() may join it.
     std::lock_guard lock(shared.mutex);
     shared.at_work--;
   }
@@ -215,6 +216,7 @@ private:
   // None: this has ended.
   static std::optional<Question> wait_for_question(Shared& shared) {
     std::unique_lock lock(shared.mutex);
+    // A thread that waits is not at work: ~Worker() may join it.
     shared.at_work--;
     shared.changed.wait(lock, [&] {
       return shared.is_ended || (shared.is_wanted && shared.recorded.generation > 0);

@@ -263,6 +263,8 @@ void leave_in_crash(int signal) {
 // After the screen was opened, so that these are its terminal's.
 void prepare_for_crashes() {
   leaving = kNoPointerReports;
+  // These end the mode of the keypad and all attributes, show the cursor, and give back the
+  // screen as it was.
   for (const char* capability : {"rmkx", "sgr0", "cnorm", "rmcup"}) {
     const char* sequence = tigetstr(capability);
     // Without the delays that old terminals need.

@@ -510,6 +510,7 @@ std::string counted_amount(const Profile& profile) {
   return count_text(profile.total_amount(), printable(profile.event().name));
 }
 
+// `has_event`: with the name of the event, which make_headline() leaves out first.
 std::string headline(const Profile& profile, const Amounts& amounts, bool has_event) {
   const RecordingInfo& info = profile.info;
   // Samples were counted by perf as by gosym, which of other files is not known.

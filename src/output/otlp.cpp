@@ -249,6 +249,8 @@ private:
     protozero::pbf_writer out(message);
     out.add_int32(otlp_field::kLocationMapping,
                   static_cast<int32_t>(mappings_[to_index(location.mapping)]));
+    // A return address is behind its call: call_of() gives one less. What stands for no code
+    // has no address.
     if (!is_no_code(location.unnamed))
       out.add_uint64(otlp_field::kAddress, location.call_of(to_integer(location.address)));
     // Lines are innermost first, as frames of a profile are.

@@ -157,6 +157,7 @@ std::vector<uint32_t> order_of(std::span<const RecordedEvent> events,
   }
   for (const RecordedEvent& event : events) {
     auto first = static_cast<uint32_t>(order.size());
+    // in_file_order() gives the value that had this place in the file that was read.
     for (uint32_t place = 0; place < value_count(event); place++)
       order.push_back(first + in_file_order(event, place));
   }
@@ -328,7 +329,8 @@ private:
       out.add_uint64(pprof_field::kLocationId, location_numbers_[i]);
       out.add_uint64(pprof_field::kLocationMapping,
                      mapping_numbers_[to_index(location.mapping)]);
-      // Locations that stand for no code keep a number in the address, which is none.
+      // Locations that stand for no code keep a number in the address, which is none. A return
+      // address is behind its call: call_of() gives one less.
       if (!is_no_code(location.unnamed))
         out.add_uint64(pprof_field::kAddress, location.call_of(address));
       for (const Frame& frame : profile_.frames_of(location))
@@ -390,7 +392,8 @@ private:
       values = {scaled(sample.count, sample), value};
       return;
     }
-    // Called once for each event of the same place: the other values stay.
+    // Called once for each event of the same place: the other values stay. firsts_ has the
+    // number of the event's first value, columns_ the column of each number.
     values.resize(order_.size(), 0);
     values[columns_[firsts_[event]]] += value;
     std::span<const uint64_t> others = profile_.others_of(sample);

@@ -339,7 +339,7 @@ private:
 
 // A row for each key that samples have in the dimension, and below each, indented, those of the
 // next one for its samples. `path` has the keys that they are within. Tells how many rows of
-// this one there would be.
+// this one there would be. `samples` are numbers in Profile::samples.
 size_t append_nested(const Nesting& nesting, const std::vector<uint32_t>& samples,
                      std::vector<std::string>& path, Table& table) {
   size_t level = path.size();

@@ -569,6 +569,7 @@ Column write_samples(std::vector<SampleRow> rows, std::span<const uint32_t> orde
 
 void number_texts(const TextTable& texts, Page& page) {
   std::vector<uint32_t> numbers = texts.write(page.texts);
+  // page_schema.py makes this of the fields with the note [text] in page.proto.
   for_each_text(page, [&](auto& place) {
     if constexpr (std::is_same_v<std::decay_t<decltype(place)>, Column>)
       for (uint32_t& text : place)

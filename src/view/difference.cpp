@@ -279,6 +279,7 @@ private:
                : name_across_builds(row.key.text) + name.substr(row.key.text.size());
   }
 
+  // Makes the pairs of a group; `name` is that of group_of(), "main.run.*".
   void append(const std::string& name, const Group& group) {
     auto names_of = [](const std::vector<Named>& rows) {
       std::vector<std::string_view> names;
@@ -385,7 +386,7 @@ private:
   void note_inlining() {
     std::set<std::string> inlined_before = only_inlined(before_);
     std::set<std::string> inlined_after = only_inlined(after_);
-    // Half of a row's own amount decides.
+    // Half of a row's own amount decides. A row in which no sample ran is neither.
     auto is_inlined = [](const Counted* row) { return row && 2 * row->inlined > row->own; };
     auto is_called = [](const Counted* row) {
       return row && row->own > 0 && 2 * row->inlined <= row->own;

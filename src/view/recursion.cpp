@@ -61,9 +61,8 @@ public:
     place = 0;
     for (LocationId location : stack) {
       size_t count = keys_.of(location).size();
-      // Functions have a key for each frame, and one for a location without frames, which is
-      // kept or not.
-      // A location may be kept in part, for a cycle can end among its inlined functions.
+      // A location may be kept in part, for a cycle can end among its inlined functions. One
+      // without frames has one key, and is kept or not.
       std::vector<bool> kept(is_kept.begin() + place, is_kept.begin() + place + count);
       place += static_cast<uint32_t>(count);
       if (std::ranges::all_of(kept, [](bool is) { return is; }))

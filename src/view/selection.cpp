@@ -158,6 +158,7 @@ private:
     location.first_frame = static_cast<uint32_t>(profile_.frames.size());
     location.frame_count = 1;
     profile_.locations.push_back(location);
+    // kGiven, as of names that no file has: nothing looks for this one in one.
     profile_.frames.push_back({.function = static_cast<FunctionId>(profile_.functions.size()),
                                .source = FrameSource::kGiven});
     profile_.functions.push_back({.name = known->first, .system_name = known->first});
