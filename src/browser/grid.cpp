@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 
+// A wide character takes two cells, of which the second has an empty text (Cell).
 namespace gosym::browser {
 
 namespace {

@@ -14,7 +14,8 @@
 
 // A Difference has rates and verdicts; here they become words and columns. Text and Markdown
 // have a header of notes above a table, pages the notes alone with the rows that changed, JSON
-// all numbers. All forms but JSON word the verdict of a row by verdict_text().
+// all numbers (gosym-formats(5)). All forms but JSON word the verdict of a row by
+// verdict_text().
 namespace gosym {
 
 namespace {
@@ -424,7 +425,6 @@ std::vector<Note> difference_notes(const Difference& difference, const Profile& 
 
 std::string difference_json(const Difference& difference, const Profile& before,
                             const Profile& after) {
-  // gosym-formats(5) tells of the keys.
   constexpr uint32_t kDifferenceVersion = 1;
   const DifferenceOptions& options = difference.options;
   JsonWriter json;

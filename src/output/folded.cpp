@@ -13,6 +13,7 @@
 #include "profile/rewrite_stacks.h"
 #include "view/frame_keys.h"
 
+// folded.h has the form of a line.
 namespace gosym {
 
 namespace {

@@ -23,6 +23,8 @@
 #include "profile/rewrite_stacks.h"
 #include "view/frame_keys.h"
 
+// Each fact and note of a report has a function here, which decides whether it says anything:
+// an empty text, or nothing added, is no note.
 namespace gosym {
 
 std::string_view remedy_of(Unnamed unnamed) {

@@ -15,6 +15,8 @@
 #include "output/services.h"
 #include "view/frame_keys.h"
 
+// Resources with their profiles are written first, then the tables to which they refer by
+// number (OtlpDictionary), which are filled meanwhile. otlp.h tells what is where.
 namespace gosym {
 
 namespace {

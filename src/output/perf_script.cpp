@@ -11,6 +11,7 @@
 #include "output/thread_samples.h"
 #include "view/frame_keys.h"
 
+// perf_script.h has the form of the text.
 namespace gosym {
 
 namespace {

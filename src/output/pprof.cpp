@@ -20,6 +20,8 @@
 #include "profile/rewrite_stacks.h"
 #include "view/frame_keys.h"
 
+// The message Profile of profile.proto is written part by part, the table of texts last, as all
+// other parts refer to texts by their numbers. pprof.h tells what is where.
 namespace gosym {
 
 namespace {

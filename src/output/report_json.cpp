@@ -11,7 +11,8 @@
 #include "view/totals.h"
 
 // The document is made in one pass from front to back, each member by the function of its name,
-// and is whole in memory: what a report shows is small beside the samples.
+// and is whole in memory: what a report shows is small beside the samples. gosym-formats(5)
+// tells of the keys.
 namespace gosym {
 
 namespace {

@@ -7,6 +7,7 @@
 #include "output/thread_samples.h"
 #include "view/frame_keys.h"
 
+// speedscope.h has the form of the file.
 namespace gosym {
 
 namespace {

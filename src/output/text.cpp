@@ -92,6 +92,8 @@ std::vector<Line> lines_of_frames(const Profile& profile, const FrameKeys& keys,
   return lines;
 }
 
+// `samples` are numbers in Profile::samples. Each is wholly of one key, and so self and total
+// are equal.
 std::vector<Line> lines_of_samples(const Profile& profile, const SampleKeys& keys,
                                    std::span<const uint32_t> samples) {
   std::vector<Line> lines(keys.keys.size());
@@ -563,6 +565,7 @@ std::string around_headline(const Profile& profile, const CallTree& tree,
     names.push_back(one.label());
   if (names.empty())
     return fmt::format("no function matches '{}'\n", printable(options.function->text()));
+  // Node 0 of the tree stands for all of these functions.
   return fmt::format(
       "{} {}: {:.2f} % of the total, {} {}\n{}\n",
       options.view == View::kCallers ? "callers of" : "callees of", first_of(names),
@@ -699,6 +702,7 @@ Document text_document(const Profile& profile, const ViewOptions& options) {
   // Notes are made first, for the view has to leave room for them.
   size_t used = count_lines(facts_text(document.about, options.screen)) + 1 +
                 count_lines(notes_text(document.about.notes, options.screen));
+  // write_lines() shows lines with their sources, which only the command reads.
   if (options.view == View::kLines && options.write_lines) {
     document.heading = options.write_lines(profile, options, document.amounts);
     return document;

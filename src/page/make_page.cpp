@@ -16,6 +16,8 @@
 #include "profile/own_code.h"
 #include "view/frame_keys.h"
 
+// page.proto tells of the tables and columns that are made here. Frames, owners and texts are
+// numbered as they come, and at the end anew in the order that the page has them in.
 namespace gosym::page {
 
 namespace {

@@ -10,6 +10,8 @@
 #include "base/text.h"
 #include "view/recursion.h"
 
+// Nodes of a CallTree are in preorder: each is followed by its subtree of CallNode::size nodes,
+// itself included, and the largest child comes first. No node has more than its parent.
 namespace gosym {
 
 namespace {

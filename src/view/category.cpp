@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 
+// The tables of names, kKernelCategories and the like, are made of view/categories.txt.
 namespace gosym {
 
 namespace {

@@ -6,6 +6,8 @@
 
 #include "view/significance.h"
 
+// Blocks, rows and verdicts are explained in difference.h, rates and their variance in
+// significance.h.
 namespace gosym {
 
 namespace {

@@ -102,6 +102,8 @@ private:
     bool has_focus = selection_.focus.empty();
     bool has_module = selection_.modules.empty();
     for (LocationId location : stack) {
+      // is_of_module_ is empty if no module is asked for: then has_module is true, and it is
+      // not read.
       has_module = has_module || is_of_module_[to_index(location)];
       for (KeyId key : frames_of(location)) {
         // --ignore wins over --focus.
