@@ -18,6 +18,7 @@ std::span<const SidebandRecord> EventQueue::add(Records fresh) {
   sort_by_time(fresh);
   // The bound protects the memory of the recorder. The newest are dropped, so that the account
   // up to there is complete.
+  // There are never more than max_held_, as no other function adds any.
   size_t kept = std::min(fresh.size(), max_held_ - records_.size());
   dropped_ += fresh.size() - kept;
   auto end = fresh.begin() + static_cast<ptrdiff_t>(kept);

@@ -47,6 +47,7 @@ constexpr NamedEvent kEvents[] = {
 
 EventType make(const NamedEvent& event) {
   // Hardware counters and clocks go on while a CPU idles, and would sample the idle task.
+  // A hardware event may have the same number, and goes on as well.
   bool is_clock =
       event.config == PERF_COUNT_SW_CPU_CLOCK || event.config == PERF_COUNT_SW_TASK_CLOCK;
   return {std::string(event.name), event.type, event.config,

@@ -101,6 +101,7 @@ bool HeldEvents::remember(HeldProcess& process, const RawMapping& mapping) {
   hide(process, mapping);
   bool has_room = process.mappings.size() + process.hidden.size() < kMaxMappings &&
                   memory_ + memory_of(mapping) <= kMaxMemory;
+  // Not whole: what is missing is read from /proc when there are samples of it.
   if (!has_room)
     process.whole_since.reset();
   if (has_room) {
@@ -146,6 +147,7 @@ void HeldEvents::begin_anew(uint32_t pid, HeldProcess& process, uint64_t time) {
   process.before.push_back(std::move(left));
   if (process.before.size() > kMaxBefore)
     forget_before(process, process.before.front().end);
+  // Forgotten by forget_until(), once all samples from before that time have come.
   over_.push_back({pid, 0, time});
 }
 
@@ -184,6 +186,7 @@ void HeldEvents::on_comm(CommEvent& event, Records& out) {
   HeldThread& thread = place->second;
   thread_count_ += is_new ? 1 : 0;
   bool is_news = rename(thread, event) || event.is_exec;
+  // After an end this is another thread that was given its number.
   thread.has_ended = false;
   thread.is_out |= of.is_out && (event.is_exec || event.tid == event.pid);
   if (thread.is_out && is_news)
@@ -359,6 +362,7 @@ void HeldEvents::release(uint64_t until, Records& out) {
     // that runs now.
     if (!is_whole(of))
       unknown_.emplace(pid, std::max({want.time, of.fork.time, of.exec.time}));
+    // It counts as whole from here on, as take_unknown() has it read.
     of.whole_since = lost_count_;
     next = wanted_.erase(next);
   }

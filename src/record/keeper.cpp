@@ -189,6 +189,7 @@ UniqueFd Keeper::open(const Request& request) const {
 }
 
 UniqueFd Keeper::make_ring(const Request& request) const {
+  // The kernel refuses a CPU that the map of rings has no place for.
   UniqueFd ring = create_ring(ring_size_);
   int fd = ring.get();
   if (!ring || bpf_map_update_elem(rings_, &request.cpu, &fd, BPF_ANY) != 0)

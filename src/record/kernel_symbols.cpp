@@ -72,6 +72,7 @@ std::string KernelSymbols::take() {
   return lines;
 }
 
+// All are written as of type "t": a reader asks only if it is code (Kallsyms).
 void KernelSymbols::append(size_t first, size_t end, std::string& lines) const {
   for (size_t i = first; i < end; i++) {
     size_t text_end = i + 1 < symbols_.size() ? symbols_[i + 1].text : texts_.size();

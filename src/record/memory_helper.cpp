@@ -183,7 +183,8 @@ Result<> MemoryHelper::read_together(uint32_t pid, std::span<proc::MemoryPiece> 
 Result<> MemoryHelper::take_answer(uint32_t pid, std::span<proc::MemoryPiece> pieces) {
   if (arena_->error != 0)
     return proc::memory_error(pid, arena_->error);
-  // The bytes lie in the order of the pieces, read or not.
+  // The bytes lie in the order of the pieces, read or not. All of them lie within the arena:
+  // read() has asked for no more than it has room for.
   uint64_t at = 0;
   for (size_t i = 0; i < pieces.size(); i++) {
     std::span<std::byte> bytes = pieces[i].bytes;

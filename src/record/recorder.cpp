@@ -122,6 +122,7 @@ Result<> Recorder::start() {
   last_drain_ = start_time_;
   snapshot_cgroups();
   snapshot_processes();
+  // Before the first sample: it takes a tenth of a second, in which a ring could fill.
   if (options_.has_kernel)
     kernel_symbols_ = KernelSymbols(read_kernel_symbols(kallsyms_.get()));
   kallsyms_ = UniqueFd();
@@ -144,6 +145,7 @@ void Recorder::snapshot_processes() {
     drain_events();
     if (has_all_processes() && monotonic_ns() > until)
       break;
+    // From here on its mappings are recorded as they come, and wait for no sample.
     held_.give_out(pid);
     snapshot(pid, start_time_);
   }
@@ -162,7 +164,7 @@ std::vector<uint32_t> Recorder::processes_at_start() const {
 void Recorder::snapshot(uint32_t pid, uint64_t time) {
   for (uint32_t tid : proc::thread_ids(pid))
     if (auto comm = proc::comm_of(pid, tid))
-      held_.add(CommEvent{time, pid, tid, *std::move(comm), false}, given_);
+      held_.add(CommEvent{time, pid, tid, *std::move(comm), /*is_exec=*/false}, given_);
   // Reading waits for the process's lock on its mappings, which a file system that does not
   // answer may hold: so the helper does it.
   auto maps = helper_.read_maps(pid);
@@ -194,6 +196,7 @@ std::vector<RawMapping> Recorder::find_copied_code(std::span<const proc::MapsEnt
                                                    uint32_t pid, uint64_t time) {
   constexpr uint32_t kTries = 4;
   ProcessState& process = processes_[pid];
+  // No earlier than the memory was mapped: until then the file's own code lay there.
   uint64_t since = std::max(time, process.maybe_copied_since);
   std::vector<PlaceOfCopy> places = places_of_copies(entries, pid, since);
   if (places.empty() || !options_.has_user)
@@ -247,6 +250,7 @@ Result<> Recorder::collect() {
   watch_perf_maps();
   if (auto written = write_left_perf_maps(); !written)
     return written;
+  // A second batch is begun only when the first is full.
   if (batches_.size() > 1 || monotonic_ns() - last_write_ >= kChunkTime)
     if (auto written = write(); !written)
       return written;
@@ -271,6 +275,7 @@ Result<> Recorder::finish() {
     return finished;
   if (auto written = write(); !written)
     return written;
+  // Without a limit of time: no sample waits any more.
   if (auto written = write_archive(UINT64_MAX); !written)
     return written;
   if (auto written = write_perf_maps(end_time_); !written)
@@ -287,6 +292,7 @@ Result<> Recorder::end_part() {
     return written;
   if (auto written = write_perf_maps(last_write_); !written)
     return written;
+  // Each file has the perf maps of processes with samples in it, and problems of its own.
   for (auto& [pid, process] : processes_)
     process.is_in_part = false;
   perf_maps_.begin_part();
@@ -295,6 +301,7 @@ Result<> Recorder::end_part() {
   return sink_.write_stats(stats());
 }
 
+// `time` is the end of the file that is written, of CLOCK_MONOTONIC.
 Result<> Recorder::write_perf_maps(uint64_t time) {
   if (auto written = write_left_perf_maps(); !written)
     return written;
@@ -316,6 +323,7 @@ void Recorder::drain_samples() {
   uint64_t begin = monotonic_ns();
   sampler_.drain_samples(
       [this](RecordedSample sample, const StackTop& top) { on_sample(sample, top); });
+  // Not the time of the end: a later sample may lie in a ring that was read before it came.
   sampled_until_ = begin;
 }
 
@@ -380,6 +388,7 @@ void Recorder::count_unplaced(const RecordedSample& sample, ProcessState& proces
   if (process.unplaced_count++ == 0)
     process.unplaced_since = sample.time;
   process.unplaced_address = sample.user_stack.front();
+  // A process that is incomplete is going to be read as a whole anyway.
   if (process.unplaced_count < kFew || !std::has_single_bit(process.unplaced_count) ||
       process.incomplete_since)
     return;
@@ -398,6 +407,7 @@ void Recorder::select_words(const RecordedSample& sample, const StackTop& top,
   find_needed_registers(sample, top, process.code, code, words_);
 }
 
+// Called at each write. The first time, at the start, the kernel's symbols have just been read.
 void Recorder::give_back_memory() {
   if (gave_back_at_ != 0 && last_write_ - gave_back_at_ < kGiveBackTime)
     return;
@@ -409,6 +419,7 @@ void Recorder::give_back_memory() {
 Result<> Recorder::write() {
   last_write_ = monotonic_ns();
   give_back_memory();
+  // CPUs come and go: what lies in the rings of one that has gone is not lost.
   EventQueue::Records left;
   auto followed = sampler_.follow_cpus(left);
   enqueue(std::move(left));
@@ -445,6 +456,7 @@ Result<> Recorder::write_archive(uint64_t until) {
       break;
     if (auto written = sink_.write_piece(*piece); !written)
       return written;
+    // Only the first piece of a file has its size; one that says why there is none has not.
     archived_ += piece->total > 0;
   }
   return Ok{};
@@ -539,6 +551,7 @@ bool Recorder::is_followed(uint32_t pid) const {
 }
 
 uint64_t Recorder::drain_events() {
+  // Taken before the first ring is read: what comes later may be missing in that.
   uint64_t now = monotonic_ns();
   EventQueue::Records drained;
   sampler_.drain_events(drained);
@@ -561,6 +574,7 @@ void Recorder::note_code(const SidebandRecord& record) {
   if (const auto* mapping = std::get_if<RawMapping>(&record)) {
     note_code(*mapping);
   } else if (const auto* fork = std::get_if<ForkEvent>(&record)) {
+    // A thread has its process's code.
     if (fork->pid != fork->parent_pid)
       inherit_code(*fork);
   } else if (const auto* comm = std::get_if<CommEvent>(&record); comm && comm->is_exec) {
@@ -678,6 +692,7 @@ void Recorder::replace(const ForkEvent& event, ProcessState& process) {
 bool Recorder::handle_exit(const ExitEvent& event) {
   bool is_first = event.tid == event.pid;
   if (!is_followed(event.pid)) {
+    // There may be an entry for it nevertheless: note_code() makes one for whoever maps code.
     if (is_first)
       forget(event.pid);
     return false;
@@ -726,6 +741,7 @@ void Recorder::on_mmap(RawMapping mapping) {
   // A mapping of the program before comes late, when its CPU's ring is read after another's: it
   // is recorded, but says nothing of the program that runs.
   bool is_current = mapping.time >= process.program_since;
+  // Code that no file holds is a compiler's, which may name it in a perf map.
   if (is_current && options_.has_user && is_memory(mapping.path))
     perf_maps_.notice(process.perf_map, mapping.pid, mapping.time);
   auto [image, file, is_new, is_at_path] = images_.identify(mapping);

@@ -57,6 +57,7 @@ std::vector<std::string> missing_capabilities(const proc::Status& status) {
 
 // Why the kernel refuses one who has the capabilities. None: we do not know.
 std::optional<Error> find_obstacle(const proc::Status& status) {
+  // The file lists all modes, and the one that holds in brackets.
   if (proc::setting("/sys/kernel/security/lockdown").find("[confidentiality]") !=
       std::string::npos)
     return Error("the kernel is locked down (confidentiality)")
@@ -214,6 +215,7 @@ uint64_t kept_of(uint64_t owned, uint64_t useful) {
 
 // A program that belongs to another user runs as that one.
 bool become_user() {
+  // The group first: without root's user id it may not be changed any more.
   // Without this flag capabilities are cleared when the user id changes.
   prctl(PR_SET_KEEPCAPS, 1);
   return setresgid(getgid(), getgid(), getgid()) == 0 &&
@@ -245,6 +247,7 @@ bool may_look_into(uint32_t pid) {
   if (has_more)
     // With the user's own rights, not those of the program's file.
     set_capabilities(owned, 0);
+  // One byte is enough: the kernel asks for the right whatever is read of the link.
   char target[1];
   bool may = readlink(fmt::format("/proc/{}/exe", pid).c_str(), target, sizeof(target)) >= 0 ||
              errno == ENOENT;  // a thread of the kernel

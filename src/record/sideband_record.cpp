@@ -134,7 +134,7 @@ SidebandRecord read_body(Reader& in, uint64_t time, uint32_t type, uint16_t misc
 // kernel's perf_event_ksymbol_output() adds to one header and never takes off. What lies behind
 // the trailer means nothing then, so it is found from the front.
 size_t trailer_of_kernel_code(Bytes record, size_t size) {
-  constexpr size_t kName = kHeaderSize + 16;
+  constexpr size_t kName = kHeaderSize + 16;  // behind address, length, kind and flags
   size_t last = record.size() - size;
   auto name = load_cstring(record, kName);
   return name ? std::min(last, (kName + name->size() + 1 + 7) / 8 * 8) : last;

@@ -110,6 +110,7 @@ std::optional<Trigger> Trigger::parse(std::string_view text) {
   trigger.limit_ = *limit;
   if (is_cgroup) {
     trigger.kind_ = Kind::kCgroup;
+    // As it was given: open() makes it that of the directory.
     trigger.path_ =
         what.substr(kCgroupWord.size(), what.size() - kCgroupWord.size() - kOfCpu.size());
     return trigger;
@@ -141,8 +142,8 @@ Result<Trigger> Trigger::open(std::string_view text) {
       return std::move(directory).error();
     trigger->path_ = *std::move(directory);
   }
-  // PSI is asked for once beforehand: a kernel may be built without it, or have it switched
-  // off.
+  // PSI is asked for once beforehand, the time being of no account: a kernel may be built
+  // without it, or have it switched off.
   if (trigger->kind_ == Kind::kPressure && !trigger->look(0))
     return errorf("'{}': this kernel does not tell of pressure", printable(text))
         .with_hint("PSI takes Linux 4.20, and the parameter psi=1 where it is off at first")

@@ -145,7 +145,7 @@ Stop Watch::wait_for_command() {
   stop_.reset();
   targets_.clear();
   while (!stop_)
-    poll_once(-1, -1);
+    poll_once(/*ring_fd=*/-1, /*timeout_ms=*/-1);  // no ring, and as long as it takes
   return *stop_;
 }
 
@@ -167,6 +167,7 @@ void Watch::poll_once(int ring_fd, int timeout_ms) {
     take_signal();
   if (watched[1].revents != 0 && !stop_) {
     stop_ = Stop::kParentGone;
+    // It stays readable, and would end each later wait at once.
     parent_.reset(-1);
   }
   if (watched[3].revents != 0 && !stop_)
