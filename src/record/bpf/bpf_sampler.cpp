@@ -117,6 +117,8 @@ std::string text_of(const char* text, uint32_t size, size_t max_size) {
   return {text, std::min<size_t>(size, max_size)};
 }
 
+// They lie behind both stacks, and all are there: hand_over() has compared the counts with the
+// size of the record.
 std::vector<Label> labels_of(const gosym_sample& sample) {
   const auto* first = reinterpret_cast<const gosym_label*>(sample.stack + sample.user_depth +
                                                            sample.kernel_depth);
@@ -325,7 +327,8 @@ void BpfSampler::set_ticks() {
     constexpr uint64_t kAlways = uint64_t{1} << 62;
     uint64_t tick = tick_of(events_[i], options_);
     bpf_->bss->tick_ns[i] = tick;
-    // kAlways lets the first timer tick for good: without slow ones nothing takes over.
+    // Counted from the first timer's first tick, so that its last one is due at the handover.
+    // kAlways lets it tick for good: without slow ones nothing takes over.
     bpf_->bss->first_timer_ns[i] = slow_timers_ == 0 ? kAlways : (kFirstTimerTicks - 1) * tick;
     // Samples of a clock have a weight where ticks before them did not come.
     have_weights_.push_back(tick != 0 || is_weighted(to_recorded(events_[i], options_)));
@@ -440,6 +443,7 @@ void BpfSampler::forget_ticks(uint32_t event, uint32_t cpu) const {
 void BpfSampler::close_first_timers() {
   uint64_t now = first_timers_.empty() ? 0 : monotonic_ns();
   std::erase_if(first_timers_, [&](const FirstTimer& timer) {
+    // The BPF program sets the time of the handover at the first tick; 0: none has come yet.
     gosym_counters counts = counters_at(timer.event, timer.cpu);
     // Its last tick comes at that time, or a little later.
     uint64_t tick = bpf_->bss->tick_ns[timer.event];
@@ -543,6 +547,7 @@ Result<> BpfSampler::follow_cpus(std::vector<SidebandRecord>& records) {
   std::vector<uint32_t> online = proc::online_cpus();
   if (std::ranges::equal(online, online_))
     return Ok{};
+  // The recorder calls this at each write; the first time is before the start.
   // The idle time of a CPU that was not there all the time is not known, so neither is the
   // charged time.
   if (!online_.empty() && options_.scope.is_system_wide)

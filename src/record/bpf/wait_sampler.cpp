@@ -36,6 +36,7 @@ bool has_type(const btf& types, const char* name, uint32_t kind) {
 // Parameters of a trace point, with the one that all of them have in front; 0: there is none.
 size_t parameters_of(const btf& types, const char* trace_point) {
   int id = btf__find_by_name_kind(&types, trace_point, BTF_KIND_TYPEDEF);
+  // The type is a name for a pointer to the function that a program is called as.
   const btf_type* type = id > 0 ? btf__type_by_id(&types, static_cast<uint32_t>(id)) : nullptr;
   for (int i = 0; i < 2 && type && (btf_is_typedef(type) || btf_is_ptr(type)); i++)
     type = btf__type_by_id(&types, type->type);
@@ -276,6 +277,7 @@ void WaitSampler::adapt(uint64_t taken) {
   if (since < kWaitSpan / 2)
     return;
   uint64_t rate = (taken - taken_) * 1'000'000'000 / since;
+  // At the first call there is no span that the samples are of.
   if (adapted_ != 0 && rate > kMaxWaitRate)
     rate_ = std::max<uint64_t>(rate_ * kMaxWaitRate / rate, 1);
   else if (rate < kMaxWaitRate / 2)
@@ -341,6 +343,7 @@ std::string WaitSampler::with_user_stack(std::string_view record) {
   sample.unwalked = 0;
   sample.user_depth = static_cast<uint32_t>(stack.size());
   sample.top_size = static_cast<uint32_t>(8 * words.size());
+  // In the order of bpf/sample.h: header, user stack, kernel stack, top of the stack.
   std::string result(reinterpret_cast<const char*>(&sample), kSampleHeader);
   result.append(reinterpret_cast<const char*>(stack.data()), 8 * stack.size());
   result += record.substr(kSampleHeader);

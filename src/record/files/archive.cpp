@@ -42,6 +42,7 @@ bool is_deleted(const UniqueFd& file) {
 void Archive::hold(ImageId image, UniqueFd file, const std::string& path, bool is_at_path) {
   if (mode_ == ArchiveMode::kNone)
     return;
+  // The file is open, and the image is new: it is not among the others.
   FileKey key = key_of(file);
   bool is_vanishing = !is_at_path;
   held_.emplace(image, Held{std::move(file), key, path, is_vanishing});
@@ -103,6 +104,7 @@ void Archive::choose() {
 std::optional<ImagePiece> Archive::next(uint64_t room) {
   while (!chosen_.empty()) {
     auto next = next_of_first(room);
+    // None: all of the file was given.
     if (!next) {
       drop_first();
       continue;
@@ -271,7 +273,8 @@ std::optional<Result<ImagePiece>> ImagePieces::next() {
   return piece;
 }
 
-// A type may lie in two pieces.
+// Makes sections that are not kept sections without contents, in the piece that has their
+// headers. It goes byte by byte, as a type may lie in two pieces.
 void ImagePieces::hide_sections(ImagePiece& piece) const {
   constexpr uint64_t kWidth = sizeof(Elf64_Word);
   uint64_t end = piece.offset + piece.bytes.size();

@@ -134,6 +134,8 @@ bool is_in(const std::vector<elf::FileExtent>& extents, const elf::Section& sect
 std::vector<uint64_t> hidden_types(const elf::Image& image,
                                    const std::vector<elf::FileExtent>& extents) {
   std::vector<uint64_t> places;
+  // The table of segments comes first, that of sections second; an image that was parsed has
+  // both.
   const elf::FileExtent table = elf::header_tables(image.file)[1];
   // Section 0 is in the table, and not among the sections.
   uint64_t entry_size = table.size / (image.sections.size() + 1);

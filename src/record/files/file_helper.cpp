@@ -497,7 +497,8 @@ bool is_in_our_user_namespace(uint32_t pid) {
          ours.st_ino == theirs.st_ino;
 }
 
-// A user with a user namespace of his own can mount an overlay over a file system that he
+// True if a read cannot hang. `pid` is the process that sees the file; 0: it was found from
+// here. A user with a user namespace of his own can mount an overlay over a file system that he
 // serves himself.
 bool is_local(const UniqueFd& file, uint32_t pid) {
   struct statfs status {};

@@ -196,6 +196,7 @@ namespace {
 constexpr uint64_t kPieceSize = 256 << 10;
 constexpr uint64_t kMaxCode = 64 << 20;
 
+// Each round reads what the bytes of the one before lead to.
 std::optional<std::string> read_version(SparseCopy& copy, const elf::Image& image) {
   for (int i = 0; i < go::kVersionRounds; i++)
     for (const elf::FileExtent& extent : go::version_extents(image))
@@ -212,6 +213,7 @@ std::optional<std::string> find_version(SparseCopy& copy, const elf::Image& imag
     const elf::Section* section = image.find_section(name);
     if (!section)
       return std::nullopt;
+    // Of the function table it is enough that there is one; the search is in the others.
     if (section->name != ".gopclntab")
       copy.read({.offset = section->offset, .size = section->size});
   }

@@ -239,12 +239,14 @@ std::optional<RecordedPerfMap> PerfMaps::read_found(const Place& place, const Un
                          .text = {},
                          .problem = distrust(status, place)};
   if (map.problem.empty()) {
+    // A map that was watched gets a mark for its lines since the last look, too.
     Place last = place;
     if (!last.marks.empty())
       note_size(last, status);
     map.marks = std::move(last.marks);
     read_text(found, static_cast<uint64_t>(status.st_size), map);
   }
+  // The text is no longer than that: read_text() keeps within it.
   bytes_left_ -= map.text.size();
   return map;
 }

@@ -31,7 +31,7 @@ namespace {
 
 // A ring on each CPU, of memory that a user without CAP_IPC_LOCK may lock: 512 KiB for each CPU
 // (kernel.perf_event_mlock_kb is 516, the control page included), and what he may lock anyway.
-// The least holds 15 samples of 32 KiB of stack, the default.
+// The least holds 15 samples of 32 KiB of stack, the default. One CPU is online at least.
 size_t ring_size(size_t cpu_count) {
   constexpr uint64_t kLeast = 512 << 10;
   constexpr uint64_t kMost = 4 << 20;
@@ -317,8 +317,8 @@ void CallChainSampler::take(Bytes data, Cpu& cpu) {
     cpu.counts().lost_events++;
   else if (auto* lost = std::get_if<LostRecords>(&*record))
     // The kernel's count is of samples and other records together, and of all events; there are
-    // far more samples. The first record since start() may tell of a loss before it, which is no
-    // part of the recording: has_begun is set only behind that record.
+    // far more samples. The first record since start() may tell of a loss before it, which is
+    // no part of the recording: has_begun is set only behind that record.
     cpu.counts().lost_samples += cpu.has_begun ? lost->count : 0;
   else if (auto* throttle = std::get_if<ThrottleRecord>(&*record))
     note(*throttle, cpu);
@@ -405,7 +405,7 @@ CallChainSampler::Counters CallChainSampler::counters() const {
   Counters counters;
   auto is_clock = [this](const EventType& event) { return tick_of(event, options_) != 0; };
   // The first clock stands for the CPU time that was charged; a second one has counted the same
-  // time.
+  // time. Without a clock this is the number of no event.
   auto clock = std::ranges::find_if(events_, is_clock) - events_.begin();
   for (const auto& [number, cpu] : cpus_)
     for (const Counter& counter : cpu.counters) {

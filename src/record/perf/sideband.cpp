@@ -135,6 +135,7 @@ bool Sideband::has_room_for(size_t thread_count) const {
 // processes.
 Result<> Sideband::follow_cpus(std::span<const uint32_t> cpus,
                                std::vector<SidebandRecord>& records) {
+  // Its indices are those of the list that was drained into last.
   last_names_.clear();
   // A CPU that has gone leaves its records in the ring: they are read before that is unmapped.
   for (auto& [number, cpu] : cpus_)
