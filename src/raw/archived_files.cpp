@@ -76,6 +76,7 @@ ArchivedFiles ArchivedPieces::open(const std::map<ImageId, const RecordedImage*>
     if (!is_first && (!images_[i] || !wanted.contains(*images_[i])))
       continue;
     auto piece = read_piece(chunks_[i]);
+    // One for each chunk, in their order, whatever becomes of the piece.
     if (is_first)
       images_.push_back(piece ? std::optional(piece->image) : std::nullopt);
     if (!piece) {

@@ -236,6 +236,7 @@ double keep_first_samples(Recording& recording, uint64_t size) {
     all += chunk.stored_size;
   uint64_t kept = 0;
   auto end = chunks.begin();
+  // In the order of the file, which is nearly that of time.
   while (end != chunks.end() && kept < size)
     kept += end++->stored_size;
   if (end == chunks.end())

@@ -196,6 +196,7 @@ uint32_t common_shift(std::span<const SampleBatch::Row> rows) {
   for (const SampleBatch::Row& row : rows)
     // A bit that is 1 in any of the times stays.
     bits |= row.time;
+  // Times of 0 have no bit to stop at: a reader refuses a shift by 64.
   return bits == 0 ? 0 : static_cast<uint32_t>(std::countr_zero(bits));
 }
 
@@ -500,7 +501,8 @@ private:
 };
 
 // Reads a packed field in place of get_packed_uint64(), whose iterators decode each number
-// twice: for its value, and to come to the next.
+// twice: for its value, and to come to the next. A malformed number throws, which
+// read_protobuf() makes an error.
 template <class Take>
 void read_numbers(pbf_reader& in, Take take) {
   protozero::data_view packed = in.get_view();
@@ -533,6 +535,7 @@ void read_column(pbf_reader& in, std::vector<uint32_t>& values) {
   pbf_reader ahead = in;
   size_t known = values.size();
   values.resize(known + count_numbers(ahead.get_view()));
+  // Each number that is read has been counted.
   uint32_t* next = values.data() + known;
   read_numbers(in, [&](uint64_t number) { *next++ = static_cast<uint32_t>(number); });
 }
@@ -830,7 +833,8 @@ Result<> check_tops(const Tables& tables) {
   return check_sizes(tables.register_sizes, tables.registers.size(), "top", "registers");
 }
 
-// Reads them one after the other.
+// Reads the tops one after the other, after check_tops(): the columns have as many numbers as
+// all tops together take, so that none is read beyond the end.
 class TopReader {
 public:
   TopReader(const Tables& tables, Damage& damage) : tables_(tables), damage_(damage) {}
@@ -904,6 +908,7 @@ private:
     auto tell = [&] { return fmt::format("top {} with {} words of another", number, count); };
     if (damage_.has(distance == 0 || distance >= number, tell))
       return false;
+    // Tops are numbered from 1, and those before this one have been read: `begins` has them.
     // Registers, which lie behind the words, are never shared.
     size_t base_begin = tops.begins[number - distance];
     size_t base_size =

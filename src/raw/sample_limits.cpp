@@ -40,6 +40,7 @@ struct LeftOut {
 // The gap lies after three quarters of what is kept, or takes in the gap that is there already,
 // a place between two frames: a sample has room for one. So it begins at that gap at the
 // latest, ends there at the earliest, and never begins at 0, which means that there is none.
+// `size` is more than kMaxStackSize.
 LeftOut choose_gap(size_t size, uint32_t gap) {
   auto count = static_cast<uint32_t>(size - kMaxStackSize);
   uint32_t begin = kInnerFrames;

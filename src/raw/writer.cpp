@@ -224,7 +224,8 @@ Result<> Writer::write(std::string_view data) {
 }
 
 Error Writer::fail(int cause) {
-  // If this fails as well, the reader finds a chunk that is cut short, and knows what to do.
+  // If this fails as well, the reader finds a chunk that is cut short, and knows what to do:
+  // nothing is left to be done, but the compiler wants the result to be used.
   if (output_.is_ours && ftruncate(output_.fd.get(), static_cast<off_t>(bytes_written_)) != 0)
     errno = 0;
   failure_cause_ = cause;
