@@ -15,7 +15,8 @@ namespace gosym {
 
 // `size` bytes of it, and a descriptor if `fd` is none below 0.
 bool send_bytes(int channel, const void* message, size_t size, int fd);
-// Number of bytes that came; -1: none, the other end is closed or errno says why.
+// Number of bytes that came; 0: the other end is closed; -1: errno says why there are none.
+// `fd` is set if a descriptor came with them, and else stays what it was.
 ptrdiff_t receive_bytes(int channel, void* message, size_t size, UniqueFd& fd);
 
 // Closes all other descriptors.

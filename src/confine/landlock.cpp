@@ -39,7 +39,8 @@ constexpr uint64_t kExecute = 1 << 0;
 constexpr uint64_t kToReadFile = 1 << 2;
 constexpr uint64_t kToRead = kToReadFile | 1 << 3;  // and directories
 constexpr uint64_t kScopedSignals = 1 << 1;         // of `scoped`
-// Rights that a rule for a file, and not for a directory, may have.
+// Rights that a rule for a file, and not for a directory, may have: to execute, write (bit 1),
+// read, cut (14) and control (15, of devices) it.
 constexpr uint64_t kOfFiles = kExecute | 1 << 1 | kToReadFile | 1 << 14 | 1 << 15;
 
 // struct landlock_path_beneath_attr.
@@ -48,6 +49,7 @@ struct [[gnu::packed]] Below {
   int32_t directory;
 };
 
+// Without rules, as where the kernel has made none, the call fails, and nothing is changed.
 void allow(const UniqueFd& rules, const std::string& path, uint64_t allowed) {
   // O_PATH needs no right to read the file.
   UniqueFd found(open(path.c_str(), O_PATH | O_CLOEXEC));

@@ -561,6 +561,7 @@ int64_t ask_opener(const CallMade& made) {
     left_openers--;
     return -ETIMEDOUT;
   }
+  // Below 0 whatever the opener says: else the call would be taken to have worked.
   if (reply.error != 0)
     return -std::abs(reply.error);
   if (call.request.ask == FileCall::kStatus)
@@ -575,6 +576,7 @@ void on_call(int /*signal*/, siginfo_t* info, void* context) noexcept {
   // The handler must not change what the interrupted code sees but the result of its call.
   int kept = errno;
   auto& state = *static_cast<ucontext_t*>(context);
+  // One that somebody else has sent interrupts no call, and gets no answer.
   if (info->si_code == kBySeccomp)
     set_result(state, ask_opener(call_of(*info, state)));
   errno = kept;

@@ -205,6 +205,7 @@ private:
   void on_request() {
     FrontRequest request{};
     UniqueFd none;
+    // A request of a pager has no more than this; the rest is zero then.
     if (!receive_message(channel_.get(), request, sizeof(request.want), none)) {
       channel_ = UniqueFd();  // the parser ends
       return;
@@ -221,6 +222,7 @@ private:
       program_ = is_edited(path) ? start_editor(path, request.line) : -1;
       program_status_ = -1;
     }
+    // The parser waits for the end of the program, which on_child() tells; now if none runs.
     is_awaited_ = true;
     if (program_ < 0)
       tell_status();
@@ -300,6 +302,7 @@ Result<> become_parser(const NamedFiles& files, const std::string& pager) {
   // Buffered output would be written twice, by both processes.
   std::fflush(nullptr);
   // Read before the fork: a parser that is ahead may have its browser's settings there already.
+  // Only a browser has exports.
   TerminalBefore terminal(files.has_exports);
   sigset_t handled = handled_signals();
   sigset_t before;
