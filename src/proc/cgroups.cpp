@@ -82,6 +82,8 @@ std::optional<Hierarchy> hierarchy_of(std::string_view line, std::string_view mo
   while (!mountinfo.empty()) {
     std::string_view mount = take_line(mountinfo);
     size_t dash = mount.find(" - cgroup ");
+    // The options come last, and in them the controllers: that of memory is mounted with no
+    // other as a rule.
     if (dash == mount.npos || !mount.ends_with("memory"))
       continue;
     std::vector<std::string_view> before = split(mount.substr(0, dash), ' ');

@@ -48,6 +48,7 @@ std::set<PerfMapPlace> find_backward(std::string_view text, BySize places, Names
 void find_forward(std::string_view text, BySize places, Names& names) {
   std::set<PerfMapPlace> open;
   for (size_t begin = 0; begin < text.size() && !(places.empty() && open.empty());) {
+    // There is one: the text ends in a newline, as find_in_perf_map() has cut it.
     size_t end = text.find('\n', begin) + 1;
     // Places that had not seen this line yet: it may be of code that was made before and told
     // late.

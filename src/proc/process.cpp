@@ -185,6 +185,7 @@ static_assert(kPiecesAtOnce <= IOV_MAX);
 
 // Gives how many of the pieces were read; the one behind them could not be. `error` is set
 // where none can be.
+// There are kPiecesAtOnce of them at most.
 size_t read_some(uint32_t pid, std::span<MemoryPiece> pieces, int& error) {
   std::array<iovec, kPiecesAtOnce> local;
   std::array<iovec, kPiecesAtOnce> remote;
@@ -281,7 +282,7 @@ std::vector<uint32_t> fpu_state_sizes(size_t limit) {
   constexpr uint32_t kStateLeaf = 0xd;
   constexpr uint32_t kTiles = 18;  // given to threads that ask for them; they lie last
   constexpr uint32_t kLegacySize = 512;
-  constexpr uint32_t kEndMark = 4;
+  constexpr uint32_t kEndMark = 4;  // FP_XSTATE_MAGIC2, which the kernel puts behind a state
   std::vector<uint32_t> sizes;
   uint32_t features = 0;
   uint32_t size = 0;

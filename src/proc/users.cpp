@@ -90,7 +90,7 @@ std::optional<uint32_t> user_named(const std::string& name) {
     return std::nullopt;
   if (auto user = user_in_file(name))
     return user;
-  // An option is no name, and getent takes a number for one.
+  // An option is no name. A number is none either, but getent would take it for that of a user.
   return name.front() == '-' || parse_decimal(name) ? std::nullopt : user_of_getent(name);
 }
 
