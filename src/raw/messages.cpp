@@ -477,7 +477,8 @@ void Chunks::skip_to_magic() {
 Result<std::string> unpack(Bytes stored, uint32_t raw_size, bool is_compressed) {
   if (!is_compressed)
     return std::string(as_text(stored));
-  // The frame says its size as well. Both are compared before anything is allocated by them.
+  // The frame says its size as well. Both are compared before anything is allocated by them; an
+  // error of the frame is a size that no payload has.
   if (raw_size > kMaxPayloadSize ||
       ZSTD_getFrameContentSize(stored.data(), stored.size()) != raw_size)
     return Error("compressed payload of another size");

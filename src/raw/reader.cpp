@@ -413,6 +413,7 @@ struct SampleReader::Ahead {
 
 SampleReader::SampleReader(std::span<const Recording::StoredChunk> chunks)
     : chunks_(chunks), left_(chunks.size()), stacks_(std::make_unique<StackTreeReader>()) {
+  // Without another thread, where there may be none or it would not pay.
   if (worker_limit == 1 || chunks.size() < 2)
     return;
   ahead_ = std::make_unique<Ahead>();

@@ -164,7 +164,7 @@ Result<Replayed> replay(raw::Recording& recording, const Filter& filter, GroupBy
   if (!has_room())
     return raw::out_of_budget(recording);
   uint64_t left = memory_left(recording, replay.memory());
-  // The profile may grow by what is left, for the names of its frames. Half of what the replay
+  // What is made of the profile's stacks later may take what is left. Half of what the replay
   // took is of the addresses as they were recorded, which go now.
   uint64_t freed = replay.memory() / 2;
   Replayed replayed = std::move(replay).finish();

@@ -342,7 +342,8 @@ uint32_t SampleBatch::intern_text(std::string_view text) {
 
 RecordedSample SampleBatch::sample(const Row& row) const {
   RecordedSample sample = row;
-  // Numbers become spans again, which are valid as long as the batch.
+  // Numbers become spans again, which are valid as long as the batch. None is beyond its table:
+  // add() has made them, or decode() has left out rows with others.
   sample.kernel_stack = stack(row.kernel_index);
   sample.user_stack = stack(row.user_index);
   sample.words = top(row.top_index);
@@ -889,6 +890,7 @@ private:
     for (uint32_t i = 0; i < tables_.top_sizes[top]; i++) {
       uint32_t coded = tables_.word_steps[word_++];
       bool is_place = (coded & kIsPlace) != 0;
+      // One below the stack pointer wraps around, to an offset that no word may have.
       offset -= uint64_t{8} * (coded / 2);
       uint64_t value = is_place ? place_at(offset, tables_.word_heights[place_++])
                                 : tables_.word_addresses[address_++];
