@@ -157,7 +157,8 @@ bool HelperProcess::wait_until(uint64_t end) {
   while (true) {
     uint64_t now = monotonic_ns();
     end = std::min(end, end_);
-    // Rounded up, or the last millisecond would be spent polling without a pause.
+    // Rounded up, or the last millisecond would be spent polling without a pause. No wait is so
+    // long that its milliseconds are too many for an int.
     int left_ms = now < end ? static_cast<int>((end - now) / 1'000'000 + 1) : 0;
     pollfd entry = {.fd = channel_.get(), .events = POLLIN, .revents = 0};
     int ready = poll(&entry, 1, left_ms);

@@ -98,7 +98,7 @@ void Keeper::ask_of_map(const bpf_map* map, Request& request) {
   ask(request, none);
 }
 
-// The kernel starts anew where a key goes meanwhile.
+// Asks for as many entries at a time as a reply holds. A map that was not kept has none.
 std::vector<Keeper::Entry> Keeper::all_entries(const bpf_map* map) {
   auto kept = std::ranges::find(maps_, bpf_map__fd(map), &KeptMap::fd);
   std::vector<Entry> found;
@@ -128,7 +128,8 @@ Keeper::Reply Keeper::ask(const Request& request, UniqueFd& given) {
   // A request and its reply belong together: several threads may ask.
   std::lock_guard lock(asking_);
   Reply reply;
-  // The length of the reply varies with its entries; the head always comes.
+  // The length of the reply varies with its entries; the head always comes. A task that has no
+  // reply counts as done once it was sent.
   if (!send_message(channel_.get(), request, sizeof(request), -1) ||
       (has_reply(request.task) &&
        !receive_message(channel_.get(), reply, offsetof(Reply, entries), given)))

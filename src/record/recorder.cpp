@@ -613,7 +613,8 @@ bool Recorder::is_overrun() const {
 }
 
 void Recorder::note_losses() {
-  // A refused mapping is missing in its process alone, a lost record may be of any.
+  // A refused mapping is missing in its process alone, a lost record may be of any. Both came
+  // after the look before this one, which is what last_drain_ still says.
   for (uint32_t pid : sampler_.take_refused()) {
     held_.lose_track(pid);
     if (ProcessState* process = find(pid); process && process->is_sampled)

@@ -66,7 +66,8 @@ std::optional<Error> find_obstacle(const proc::Status& status) {
   if (status.seccomp != 0)
     return Error("a seccomp filter forbids bpf and perf_event_open")
         .with_hint("with Docker: --security-opt seccomp=unconfined");
-  // Debian and Ubuntu have patched this in; elsewhere 3 is the same as 2.
+  // Debian and Ubuntu have patched this in; elsewhere 3 is the same as 2. A setting that is no
+  // number is not greater than any.
   std::string paranoid = proc::setting(kParanoid);
   if (parse_decimal(paranoid) > kOwnProcesses && !has(status, CAP_SYS_ADMIN))
     return errorf("kernel.perf_event_paranoid is {}", paranoid)

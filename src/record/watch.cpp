@@ -196,7 +196,7 @@ void Watch::take_signal() {
   }
   if (std::exchange(was_interrupted_, true))
     stop_ = Stop::kAbort;
-  else if (signal.code == SI_USER)
+  else if (signal.code == SI_USER)  // by kill(2), not by the terminal
     command_->send(SIGINT);
 }
 

@@ -480,6 +480,7 @@ gosym_go_program to_bpf(const GoProgram& program, const MapEvent& code) {
           .g_sched_bp = layout.g_sched_bp,
           .g_goid = layout.g_goid,
           .g_labels = layout.g_labels,
+          // 0: it is not known where this version keeps it, and the creator is not read.
           .g_created_at = goroutine ? goroutine->created_at : uint16_t{0},
           .m_gsignal = layout.m_gsignal,
           .m_curg = layout.m_curg,

@@ -51,6 +51,7 @@ void BpfRing::consume(const std::function<void(Bytes)>& take) {
   // The kernel raises the end before it has written a record, and marks the record until then.
   uint64_t end = position(written_).load(std::memory_order_acquire);
   while (at < end) {
+    // The size is a power of two; a record over the end goes on in the second mapping.
     std::byte* record = records + (at & (size_ - 1));
     std::atomic_ref header(*reinterpret_cast<uint32_t*>(record));
     uint32_t length = header.load(std::memory_order_acquire);

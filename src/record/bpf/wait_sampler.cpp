@@ -43,7 +43,8 @@ size_t parameters_of(const btf& types, const char* trace_point) {
   return type && btf_is_func_proto(type) ? btf_vlen(type) : 0;
 }
 
-// The compiler may have made a copy of the function: "finish_task_switch.isra.0".
+// The compiler may have made a copy of the function: "finish_task_switch.isra.0". A line of the
+// symbols has address, type and name.
 std::string find_switch_function() {
   constexpr std::string_view kFunction = "finish_task_switch";
   std::string text = read_kernel_symbols();
@@ -123,9 +124,10 @@ std::vector<uint64_t> read_top(MemoryHelper& memory, uint32_t pid, uint64_t stac
   return words;
 }
 
-// The addresses that the chain of frame pointers leads to, as far as the words go. It ends at
-// the inner frames: no outer ones are told apart here, so that a deeper stack is one that was
-// cut.
+// The addresses that the chain of frame pointers leads to, as far as the words go: first where
+// the thread waits, then return addresses. A frame is the place of its caller's and, in the
+// next word, the return address. `end` is set to why the walk ended. It ends at the inner
+// frames: no outer ones are told apart here, so that a deeper stack is one that was cut.
 std::vector<uint64_t> walk(const gosym_sample& sample, std::span<const uint64_t> words,
                            uint32_t& end) {
   std::vector<uint64_t> stack = {sample.unwalked};
@@ -327,7 +329,7 @@ std::string WaitSampler::read_open_waits() const {
 }
 
 // A record without a user stack, for which `unwalked` is the instruction pointer, becomes one
-// with.
+// with. An `unwalked` of 0 means that there is none to be read.
 std::string WaitSampler::with_user_stack(std::string_view record) {
   constexpr size_t kSampleHeader = offsetof(gosym_sample, stack);
   auto header = std::make_unique<gosym_sample>();

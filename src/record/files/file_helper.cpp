@@ -182,6 +182,8 @@ UniqueFd FileHelper::start_parser() {
   return pid > 0 ? std::move(ours) : UniqueFd();
 }
 
+// Runs in the parser. A question is one byte with a file, its answer a Reply that describes it.
+// All of that is zero where the file cannot be described, and the recorder does without it.
 void FileHelper::parse(int channel) {
   static Reply reply;
   char signal = 0;

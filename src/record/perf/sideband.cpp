@@ -86,7 +86,7 @@ Result<std::unique_ptr<Sideband>> Sideband::open_for(Keeper& keeper,
   size_t thread_count = 0;
   for (uint32_t pid : pids)
     thread_count += proc::thread_ids(pid).size();
-  auto sideband = open(keeper, false);
+  auto sideband = open(keeper, /*is_for_all=*/false);
   // Events of everything are more to read, but nothing is missing in them.
   if (!sideband || !(*sideband)->has_room_for(thread_count))
     return open_for_all(keeper);
@@ -97,7 +97,7 @@ Result<std::unique_ptr<Sideband>> Sideband::open_for(Keeper& keeper,
 
 Result<std::unique_ptr<Sideband>> Sideband::open_for_cgroups(
     Keeper& keeper, std::span<const std::string> paths) {
-  auto sideband = open(keeper, false);
+  auto sideband = open(keeper, /*is_for_all=*/false);
   if (!sideband)
     return open_for_all(keeper);
   (*sideband)->is_for_cgroups_ = true;
@@ -200,7 +200,7 @@ bool Sideband::has_inherited(uint32_t tid) const {
 }
 
 // The thread is not followed on a CPU where its event cannot be opened, and what is missing is
-// found when its process has samples.
+// found when its process has samples. A CPU without `targets` tells of all processes anyway.
 bool Sideband::follow_thread(uint32_t tid) {
   if (!has_room_for(1))
     return false;
@@ -308,6 +308,7 @@ bool Sideband::is_passed_over(const ThreadName& name, std::vector<SidebandRecord
   auto known = last_names_.find(name.tid);
   if (known == last_names_.end())
     return false;
+  // There is a name at the index, as add() has noted it for this list.
   auto& last = std::get<CommEvent>(records[known->second]);
   bool is_older = name.time < last.time;  // of another CPU
   uint64_t distance = is_older ? last.time - name.time : name.time - last.time;

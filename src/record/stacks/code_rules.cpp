@@ -122,6 +122,7 @@ struct CodeRules::Program {
                   TimeBudget& budget, Find find_rule) {
     if (auto found = rules.find(to_integer(address)); found != rules.end())
       return found->second;
+    // An address without a rule is remembered as well, but not one that there was no time for.
     Rule rule;
     if (!budget.has_left() || !look(budget, [&] { rule = find_rule(address); }))
       return std::nullopt;

@@ -7,7 +7,7 @@ namespace gosym {
 namespace {
 
 // True if the last function of the stack so far, innermost first, has no frame where it is, so
-// that its return address is what lies on top of its stack.
+// that its return address is what lies on top of its stack. There is one function at least.
 bool is_frameless(const std::vector<uint64_t>& stack, const RuleOf& rule_of) {
   auto rule_at = [&](size_t i, bool is_return) { return rule_of(stack[i] - is_return); };
   size_t last = stack.size() - 1;
