@@ -183,9 +183,8 @@ namespace {
 
 static_assert(kPiecesAtOnce <= IOV_MAX);
 
-// Gives how many of the pieces were read; the one behind them could not be. `error` is set
-// where none can be.
-// There are kPiecesAtOnce of them at most.
+// Gives how many of the pieces, kPiecesAtOnce at most, were read; the one behind them could not
+// be. `error` is set where none can be.
 size_t read_some(uint32_t pid, std::span<MemoryPiece> pieces, int& error) {
   std::array<iovec, kPiecesAtOnce> local;
   std::array<iovec, kPiecesAtOnce> remote;
