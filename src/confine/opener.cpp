@@ -403,7 +403,8 @@ int own_descriptor(std::string_view path) {
   return -1;
 }
 
-// The path ends with a NUL.
+// The path ends with a NUL. One that is no memory ends this process, where the kernel would
+// refuse the call.
 void set_path(Understood& call, uint64_t base, uint64_t path) {
   call.base = static_cast<int>(base);
   const char* text = reinterpret_cast<const char*>(path);

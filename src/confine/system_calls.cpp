@@ -397,6 +397,8 @@ bool add_refusing(const CallRules& filter, CallFilter wanted) {
     if (std::ranges::find(exceptions, call) == exceptions.end())
       is_done &= seccomp_rule_add(filter.get(), SCMP_ACT_ERRNO(EPERM), call, 0) == 0;
   };
+  // A comparison has the number of an argument and what that is compared with: a value, or a
+  // mask and the value under it.
   auto refuse_where = [&](const scmp_arg_cmp& compared, int call) {
     is_done &=
         seccomp_rule_add_array(filter.get(), SCMP_ACT_ERRNO(EPERM), call, 1, &compared) == 0;
