@@ -236,7 +236,7 @@ double keep_first_samples(Recording& recording, uint64_t size) {
     all += chunk.stored_size;
   uint64_t kept = 0;
   auto end = chunks.begin();
-  // In the order of the file, which is nearly that of time.
+  // Chunks are nearly in order of time, so that these are of its beginning.
   while (end != chunks.end() && kept < size)
     kept += end++->stored_size;
   if (end == chunks.end())
@@ -471,6 +471,7 @@ std::optional<Result<SampleBatch>> SampleReader::next() {
   ahead_->waiting.pop_front();
   ahead_->size -= decoded.size;
   ahead_->changed.notify_all();
+  // The size is told as of this chunk: the other thread may have let the tree grow since.
   memory_ = decoded.memory_of_tree;
   return std::move(decoded.batch);
 }

@@ -164,8 +164,8 @@ Result<Replayed> replay(raw::Recording& recording, const Filter& filter, GroupBy
   if (!has_room())
     return raw::out_of_budget(recording);
   uint64_t left = memory_left(recording, replay.memory());
-  // What is made of the profile's stacks later may take what is left. Half of what the replay
-  // took is of the addresses as they were recorded, which go now.
+  // The profile may take what is left for all that is made of its stacks later. Half of what
+  // the replay took is of the addresses as they were recorded, which go now.
   uint64_t freed = replay.memory() / 2;
   Replayed replayed = std::move(replay).finish();
   Profile& profile = replayed.profile;

@@ -541,6 +541,7 @@ void read_column(pbf_reader& in, std::vector<uint32_t>& values) {
   read_numbers(in, [&](uint64_t number) { *next++ = static_cast<uint32_t>(number); });
 }
 
+// Reads a field that the caller has found to be a number.
 void read_number(pbf_reader& in, Tables& tables) {
   switch (in.tag()) {
     case kTree:
@@ -1302,6 +1303,7 @@ uint32_t LabelSets::intern(std::span<const Label> labels) {
   auto [known, is_new] = numbers_.try_emplace(set, size());
   if (is_new) {
     encoded_size_ += kMaxFieldOverhead;
+    // A label is a field itself, and has two.
     for (const Label& label : set)
       encoded_size_ += 3 * kMaxFieldOverhead + label.key.size() + label.value.size();
     sets_.push_back(std::move(set));
@@ -1320,6 +1322,7 @@ void LabelSets::write(pbf_writer& out, uint32_t field) const {
   }
 }
 
+// A set is a message of labels, each of them a message of a key and a value.
 void LabelSets::read(pbf_reader in) {
   std::vector<Label>& set = sets_.emplace_back();
   while (in.next(kLabel, pbf_wire_type::length_delimited)) {

@@ -105,6 +105,7 @@ Result<> Writer::write_image(const RecordedImage& image) {
   return write_chunk(ChunkType::kImage, encode(image));
 }
 
+// Writes a chunk whenever the events of one have come together, and one for the rest.
 Result<> Writer::write_events(std::span<const Event> events) {
   std::string payload;
   for (const Event& event : events) {
