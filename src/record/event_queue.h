@@ -27,7 +27,7 @@ class EventQueue {
 public:
   using Records = std::vector<SidebandRecord>;
 
-  // As many as the rings of 20 CPUs hold.
+  // The rings of 20 CPUs hold as many.
   static constexpr size_t kMaxHeld = 200'000;
   explicit EventQueue(size_t max_held = kMaxHeld) : max_held_(max_held) {}
 

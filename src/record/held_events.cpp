@@ -265,12 +265,15 @@ void HeldEvents::on_exit(const ExitEvent& event, Records& out) {
   auto thread = known->second.threads.find(event.tid);
   if (thread == known->second.threads.end())
     return;
+  // It stays until all samples from before its end have come (forget_until()).
   thread->second.has_ended = true;
   over_.push_back({event.pid, event.tid, event.time});
   if (thread->second.is_out)
     out.emplace_back(event);
 }
 
+// The number of what has ended may be another's by now: only what was over by that time is
+// forgotten of it.
 void HeldEvents::forget_until(uint64_t time) {
   for (; !over_.empty() && over_.front().time <= time; over_.pop_front()) {
     auto process = processes_.find(over_.front().pid);

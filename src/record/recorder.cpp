@@ -488,8 +488,8 @@ Recorder::Summary Recorder::summary() const {
     unplaced += process.unplaced_count;
     unreadable += process.is_sampled && process.unreadable_at ? 1 : 0;
   }
-  // More time in samples than the kernel charged is a fault of the clock, and is told only
-  // where chance does not explain it.
+  // More time in samples than the kernel charged, which makes unsampled_ns() negative, is a
+  // fault of the clock, and is told only where chance does not explain it.
   int64_t excess = -unsampled_ns(info_of(options_, sampler_), counted).value_or(0);
   bool is_much = percent(std::max<int64_t>(excess, 0), counted.charged_ns) > kMuchExcess;
   return {
@@ -749,6 +749,7 @@ void Recorder::on_mmap(RawMapping mapping) {
   std::string path = mapping.path;
   MapEvent event = event_of(std::move(mapping), image);
   if (is_current) {
+    // No file holds such memory; that of huge pages has one by its name only.
     if (event.image == ImageId{} || is_memory(path))
       look_for_copies(process, event);
     learn_code(process, event, file);
@@ -784,7 +785,8 @@ void Recorder::learn_code(ProcessState& process, const MapEvent& event, const Un
     code_rules_.map(process.places, event, program != nullptr, file);
 }
 
-// The first Go program that a process maps is its own, later ones are libraries.
+// The first Go program that a process maps is its own, later ones are libraries. Without a
+// layout it is of a version that gosym does not know.
 void Recorder::set_go_program(ProcessState& process, const GoProgram& program,
                               const MapEvent& code) {
   if (!program.layout)

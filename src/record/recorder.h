@@ -104,7 +104,7 @@ public:
 
   // All counts since the start, up to the last write.
   RecordingStats stats() const;
-  // The same without the charged time, where that is work (Sampler::charged_ns()).
+  // All of these but the charged time, where that is work (Sampler::charged_ns()).
   RecordingStats counts() const;
   Summary summary() const;
 

@@ -181,6 +181,7 @@ Result<std::vector<ListedRecording>> list_recordings(const std::string& director
   if (!open)
     return system_error(fmt::format("'{}'", printable(directory)), errno);
   std::vector<ListedRecording> found;
+  // A link is passed over, as it may lead to anything.
   while (const dirent* entry = readdir(open.get()))
     if (auto begin = parse_recording_name(entry->d_name)) {
       struct stat status {};
@@ -494,6 +495,7 @@ std::vector<DirectoryContents::Found> DirectoryContents::recordings() {
   return found;
 }
 
+// All files/.build-id/xx/yyyy; those whose names begin with a dot are drafts.
 std::vector<DirectoryContents::Stored> DirectoryContents::stored_files() const {
   std::vector<Stored> found;
   visit_folder(directory_, kIdFolder, [&](const char* folder, const struct stat& of_folder) {

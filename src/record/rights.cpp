@@ -177,6 +177,7 @@ Error explain_refused_process(uint32_t pid, bool is_kernel_only) {
     return errorf("process {} belongs to another user, of uid {}", pid, process->user)
         .with_exit_status(kUnsupported);
   std::string paranoid = proc::setting(kParanoid);
+  // A setting that is no number is not greater than any.
   uint64_t wanted = is_kernel_only ? kOwnKernel : kOwnProcesses;
   if (parse_decimal(paranoid) > wanted)
     return errorf("kernel.perf_event_paranoid is {}", paranoid)

@@ -104,6 +104,7 @@ ThrottleRecord read_throttle(Reader& in, uint64_t time, bool is_over) {
   return {.time = time, .is_over = is_over};
 }
 
+// Reads the body of a record by its type, as sideband_record.h has them; no type is an error.
 SidebandRecord read_body(Reader& in, uint64_t time, uint32_t type, uint16_t misc) {
   switch (type) {
     case PERF_RECORD_LOST:

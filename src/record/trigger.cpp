@@ -110,7 +110,7 @@ std::optional<Trigger> Trigger::parse(std::string_view text) {
   trigger.limit_ = *limit;
   if (is_cgroup) {
     trigger.kind_ = Kind::kCgroup;
-    // As it was given: open() makes it that of the directory.
+    // The path is as it was given: open() makes it that of the directory.
     trigger.path_ =
         what.substr(kCgroupWord.size(), what.size() - kCgroupWord.size() - kOfCpu.size());
     return trigger;

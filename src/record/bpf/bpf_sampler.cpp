@@ -261,6 +261,8 @@ Result<> BpfSampler::open_waits() {
   return Ok{};
 }
 
+// Puts those whom the options name where the BPF program looks for them: cgroups have their
+// index among the options as the key.
 Result<> BpfSampler::add_targets() {
   for (uint32_t pid : options_.scope.pids)
     if (auto added = insert(bpf_->maps.target_pids, pid); !added)
@@ -456,6 +458,8 @@ gosym_counters& BpfSampler::counters_at(uint32_t event, uint32_t cpu) const {
   return reinterpret_cast<gosym_counters*>(counters_.get())[index];
 }
 
+// The BPF program writes to the ring from make_ring() on. It stays until the end, also when its
+// CPU goes.
 Result<> BpfSampler::open_ring(uint32_t cpu) {
   UniqueFd map = keeper_.make_ring(cpu);
   if (!map)

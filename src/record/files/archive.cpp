@@ -42,7 +42,8 @@ bool is_deleted(const UniqueFd& file) {
 void Archive::hold(ImageId image, UniqueFd file, const std::string& path, bool is_at_path) {
   if (mode_ == ArchiveMode::kNone)
     return;
-  // The file is open, and the image is new: it is not among the others.
+  // The recorder gives each image once, when it is new, and its file is open: it counts as one
+  // more.
   FileKey key = key_of(file);
   bool is_vanishing = !is_at_path;
   held_.emplace(image, Held{std::move(file), key, path, is_vanishing});

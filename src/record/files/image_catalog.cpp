@@ -65,6 +65,7 @@ ImageCatalog::Identified ImageCatalog::identify(const RawMapping& mapping) {
 
   // A file keeps its number under another path or mapping; one that was written anew gets
   // another.
+  // `latest_` is for later mappings of it, should it not be opened again.
   Version version{opened->device, opened->inode, opened->size, opened->mtime_ns};
   ImageId& id = known_[version];
   if (id != ImageId{}) {
@@ -213,7 +214,7 @@ std::optional<std::string> find_version(SparseCopy& copy, const elf::Image& imag
     const elf::Section* section = image.find_section(name);
     if (!section)
       return std::nullopt;
-    // Of the function table it is enough that there is one; the search is in the others.
+    // The function table only has to be there; the others are searched.
     if (section->name != ".gopclntab")
       copy.read({.offset = section->offset, .size = section->size});
   }
