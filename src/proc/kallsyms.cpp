@@ -11,6 +11,8 @@ namespace {
 // No function of a kernel is near as long.
 constexpr uint64_t kLongest = 1 << 20;
 
+// A line is "ADDRESS TYPE NAME", with "[MODULE]" behind it for code of a module. None for what
+// is not code, and where the address is hidden, which is 0 then.
 std::optional<KernelSymbol> parse_line(std::string_view line) {
   auto address = parse_hex(take_word(line));
   std::string_view type = take_word(line);

@@ -39,6 +39,7 @@ bool are_rights(std::string_view text) {
   return true;
 }
 
+// The kernel writes a newline in a path as \012, and escapes nothing else there.
 std::string unescape_newlines(std::string_view path) {
   constexpr std::string_view kNewline = "\\012";
   std::string result;
