@@ -362,6 +362,8 @@ struct CallMade {
   uint64_t arguments[5];
 };
 
+// The call with its arguments, from the registers that the kernel takes them from. None of the
+// calls that are answered has more than five.
 CallMade call_of(const siginfo_t& info, const ucontext_t& context) {
 #if defined(__x86_64__)
   const auto& r = context.uc_mcontext.gregs;

@@ -143,7 +143,7 @@ void enter(ProcessKind kind, const ReachablePaths& paths) {
   // Without this neither a filter nor Landlock may be applied by one without rights.
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   keep_capabilities(row.capabilities);
-  // The paths are opened for the rules before the filter forbids opening them.
+  // The paths are opened for the rules before the filter forbids opening them. Null leaves all.
   PathRules rules(row.paths == PathFilter::kNone ? nullptr : &paths,
                   /*is_to_read=*/row.paths == PathFilter::kToRead && paths.read.empty(),
                   /*may_signal=*/(row.capabilities & kToSignal) != 0);
