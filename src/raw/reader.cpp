@@ -243,6 +243,7 @@ double keep_first_samples(Recording& recording, uint64_t size) {
     // All chunks are kept: what was lost is known.
     return 1;
   chunks.erase(end, chunks.end());
+  // The time stays, as nothing else may tell the duration.
   RecordingStats unknown;
   unknown.time = recording.stats.time;
   recording.stats = unknown;

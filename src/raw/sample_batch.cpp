@@ -275,8 +275,9 @@ void write(pbf_writer& out, const Column<Owner, T>& column,
   }
 }
 
-// Keeps one copy of each sequence: its number. Two with the same hash are not merged: the
-// second is kept again each time.
+// Keeps one copy of each sequence and gives its number i: it is [begins[i], begins[i + 1]) of
+// the elements, and 0 is the empty one. Two with the same hash are not merged: the second is
+// kept again each time.
 template <class T>
 uint32_t intern(std::span<const T> sequence, std::vector<T>& elements,
                 std::vector<uint32_t>& begins, tsl::robin_map<uint64_t, uint32_t>& known) {
@@ -796,6 +797,7 @@ void drop_beyond_cut(const Stacks& stacks, Row& row) {
     row.goroutine_start = 0;
   if (row.gap >= size)
     row.gap = row.missing = 0;
+  // The creator of a goroutine lies beyond the outermost frame of its stack.
   row.creator_index = 0;
 }
 

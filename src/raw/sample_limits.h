@@ -36,6 +36,7 @@ public:
   Shortened fit(RecordedSample& sample);
 
 private:
+  // True: something of them was left out or cut.
   bool fit_stacks(RecordedSample& sample);
   bool fit_words(RecordedSample& sample);
   bool fit_labels(RecordedSample& sample);
