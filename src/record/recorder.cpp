@@ -749,7 +749,7 @@ void Recorder::on_mmap(RawMapping mapping) {
   std::string path = mapping.path;
   MapEvent event = event_of(std::move(mapping), image);
   if (is_current) {
-    // No file holds such memory; that of huge pages has one by its name only.
+    // Memory that no file holds, or huge pages, for which the kernel has a file of its own.
     if (event.image == ImageId{} || is_memory(path))
       look_for_copies(process, event);
     learn_code(process, event, file);

@@ -252,7 +252,7 @@ bool may_look_into(uint32_t pid) {
   // One byte is enough: the kernel asks for the right whatever is read of the link.
   char target[1];
   bool may = readlink(fmt::format("/proc/{}/exe", pid).c_str(), target, sizeof(target)) >= 0 ||
-             errno == ENOENT;  // a thread of the kernel
+             errno == ENOENT;  // a thread of the kernel, or nobody
   if (has_more)
     set_capabilities(owned, owned);
   return may;

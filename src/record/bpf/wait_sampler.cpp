@@ -244,7 +244,7 @@ Result<> WaitSampler::attach_all() {
       has_trace_point
           ? attach(bpf_program__attach_raw_tracepoint(programs.exit_scheduler, "sched_exit_tp"),
                    "the trace point sched_exit_tp")
-          : attach(bpf_program__attach_kprobe(programs.finish_switch, false,
+          : attach(bpf_program__attach_kprobe(programs.finish_switch, /*retprobe=*/false,
                                               hook_.function.c_str()),
                    hook_.function);
   if (!attached)

@@ -333,6 +333,7 @@ void CallChainSampler::take_sample(Bytes data, Cpu& cpu) {
     cpu.counts().lost_samples++;
     return;
   }
+  // Samples at a frequency tell their period, as attributes() asks for it.
   auto sample = parse_call_chain(data, has_frequency(events_[event->second], options_));
   if (!sample)
     cpu.counters[event->second].counts.lost_samples++;

@@ -11,7 +11,8 @@ namespace {
 bool is_frameless(const std::vector<uint64_t>& stack, const RuleOf& rule_of) {
   auto rule_at = [&](size_t i, bool is_return) { return rule_of(stack[i] - is_return); };
   size_t last = stack.size() - 1;
-  // The address of a caller is that behind its call: the call itself is one byte before.
+  // The address of a caller is that behind its call: the call itself is one byte before. The
+  // leaf, and what a signal has interrupted, are at their address itself.
   auto callee = last > 0 ? rule_at(last - 1, last > 1) : std::nullopt;
   bool is_interrupted = last == 0 || (callee && callee->is_signal_frame);
   auto rule = rule_at(last, !is_interrupted);
