@@ -438,7 +438,7 @@ bool load_call_filter(CallFilter wanted) {
                    seccomp_release);
   if (!filter || !has_call_filters())
     return false;
-  // The fewest comparisons for each call, of which a report makes ten thousands.
+  // A tree (2) has the fewest comparisons for each call, of which a report makes ten thousands.
   seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_OPTIMIZE, 2);
   return (is_parsing ? add_parsing(filter, wanted) : add_refusing(filter, wanted)) &&
          seccomp_load(filter.get()) == 0;
