@@ -64,8 +64,7 @@ ImageCatalog::Identified ImageCatalog::identify(const RawMapping& mapping) {
     return {identify_unopened(mapping, opened.error().message()), {}};
 
   // A file keeps its number under another path or mapping; one that was written anew gets
-  // another.
-  // `latest_` is for later mappings of it, should it not be opened again.
+  // another. `latest_` is for later mappings of it, should it not be opened again.
   Version version{opened->device, opened->inode, opened->size, opened->mtime_ns};
   ImageId& id = known_[version];
   if (id != ImageId{}) {

@@ -315,8 +315,8 @@ void select_stack_slots(const RecordedSample& sample, const StackTop& top,
   if (top.misaligned >= 8)
     needed.push_back({offset_of_register(kStackPointerRegister), top.misaligned});
   UsefulWords words(top, code, sample.frame_offset);
-  // Before `begin` the rules tell which words are needed; from there on each may be.
-  // The walk may end between two words.
+  // Before `begin` the rules tell which words are needed; from there on each may be. The walk
+  // may end between two words.
   uint64_t begin = walk(sample, top, words, rule_of, needed) & ~uint64_t{7};
   for (uint64_t offset = begin; offset < 8 * top.words.size(); offset += 8)
     if (auto word = words.at(offset))
