@@ -74,7 +74,8 @@ ModuleVersion module_version(const std::vector<std::string_view>& fields) {
   return {field(1), field(2), field(3)};
 }
 
-// Reads one line; `last` is the module that a replacement is for.
+// Reads one line (build_info.h): `fields` are its texts between tabs, one at the least. `last`
+// is the module that a replacement is for; null before the first.
 void read_line(const std::vector<std::string_view>& fields, BuildInfo& info,
                BuildModule*& last) {
   std::string_view key = fields[0];
@@ -97,8 +98,9 @@ void read_line(const std::vector<std::string_view>& fields, BuildInfo& info,
   }
 }
 
-// A line has to end right before the frame behind the text, as Go's debug/buildinfo asks as
-// well: what has another frame is no text of lines.
+// Reads the lines between the two frames of 16 bytes, whose contents mean nothing here. A line
+// has to end right before the second, as Go's debug/buildinfo asks as well: what has another
+// frame is no text of lines.
 void read_modules(std::string_view text, BuildInfo& info) {
   bool is_framed = text.size() > 2 * kFrameSize && text[text.size() - kFrameSize - 1] == '\n';
   if (!is_framed)
@@ -116,7 +118,7 @@ constexpr uint64_t kMaxVersionSearch = 64 << 20;
 // True if the release that a version names, "go1.9.7" or "go1.10rc1", writes tables of a
 // format.
 bool may_write(std::string_view version, Format format) {
-  uint32_t minor = 0;
+  uint32_t minor = 0;  // stays so of "devel ...", which names no release: no format is of that
   std::string_view number = version.substr(std::min<size_t>(version.size(), 4));
   std::from_chars(number.data(), number.data() + number.size(), minor);
   switch (format) {
@@ -190,7 +192,7 @@ std::vector<elf::FileExtent> version_extents(const elf::Image& image) {
   if (!record)
     return extents;
   Reader in(*record, image.order);
-  in.bytes(kMagic.size() + 1);
+  in.bytes(kMagic.size() + 1);  // and the pointer size: flags follow
   bool is_inline = (in.u8() & kInline) != 0;
   uint64_t header = in.word(image.pointer_size);
   if (is_inline || !in.ok())

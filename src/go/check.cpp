@@ -33,7 +33,7 @@ void check_functab(const Module& module, CheckReport& report, FunctionChecker& f
   Check order{"records follow one another, aligned"};
   uint64_t records_end = 0;
   // Each record is compared with the one before, so that a gap or an overlap is told where it
-  // is.
+  // is. Entry function_count() is the end of the last function.
   for (uint32_t i = 0; i < table.function_count(); i++) {
     auto function = table.function(i);
     entries.expect(table.entry(i) < table.entry(i + 1) || is_empty(table, function), [&] {
@@ -140,6 +140,7 @@ void FunctionChecker::check_record() {
   expect(kName, is_name(name),
          [&] { return fmt::format("the name is at {:#x}", function_.name_offset); });
   const PclntabHeader& header = table_.header();
+  // The units, of 4 bytes each, lie right before the files: parse() has checked the order.
   if (table_.format() >= Format::kGo1_16 && function_.unit != kNoUnit)
     expect(kUnit, function_.unit < (header.files - header.units) / 4,
            [&] { return fmt::format("the unit is {}", function_.unit); });
@@ -160,7 +161,7 @@ void FunctionChecker::check_id(std::string_view name) {
 
 PcTable FunctionChecker::read_table(uint32_t offset) {
   if (offset == 0)
-    return {};
+    return {};  // the function has no such table: it counts as not whole, and as no failure
   // Once no rows are left tables read as cut, and are told as such.
   size_t limit = std::min<uint64_t>(kMaxTableRows, rows_left_);
   PcTable table = read_pc_table(table_, function_, offset, limit);
@@ -223,6 +224,7 @@ void FunctionChecker::check_inlined_calls(const PcTable& indices) {
     if (row.value < 0 || !seen.insert(index).second)
       continue;
     auto call = read_inlined_call(table_, tree, index);
+    // Without the call the name is empty, which fails: behind that there is a call.
     std::string_view name = call ? take_name(call->name) : std::string_view();
     if (expect(kInlined, is_name(name), [&] {
           return fmt::format("that of inlined call {} at pc {:#x} is '{}'", index, row.begin,
@@ -243,7 +245,8 @@ std::string_view FunctionChecker::take_name(uint32_t offset) {
 
 void FunctionChecker::check_caller(const PcTable& indices, uint32_t index,
                                    const InlinedCall& call) {
-  // Up to Go 1.11 an entry names its parent, later the pc of the call does.
+  // Up to Go 1.11 an entry names its parent, later the pc of the call does. -1 is the function
+  // itself.
   bool has_parents = table_.format() < Format::kGo1_12;
   int64_t parent = has_parents ? call.parent : indices.at(call.parent_pc).value_or(-1);
   bool is_own = !has_parents && parent == index && call.parent_pc == 0;
@@ -334,7 +337,7 @@ Check check_slices(const ModuleData& data) {
     uint64_t capacity = data.word(field.word + 2u);
     auto bytes = data.image->loaded_from(ImageAddress{data.word(field.word)});
     // Slices of tables are made by the linker, which gives them no room to grow: length and
-    // capacity are equal.
+    // capacity are equal. An element has a byte at the least.
     bool is_inside = length == 0 || (bytes && length <= bytes->size());
     check.expect(is_inside && length == capacity, [&] {
       return fmt::format("{} has {} of {} elements at {:#x}", field.name, length, capacity,
@@ -371,6 +374,7 @@ Check check_ranges(const ModuleData& data) {
 Check check_bounds(const Module& module) {
   Check check{"moduledata has the bounds of functab"};
   auto expect = [&](std::string_view field, uint64_t pc) {
+    // A pc without an address counts as 0, which no field has.
     uint64_t address = to_integer(module.address_of(pc).value_or(ImageAddress{0}));
     uint64_t found = module.data->value(field);
     check.expect(found == address,
@@ -389,7 +393,8 @@ Check check_index(const Module& module) {
   const Pclntab& table = module.table;
   ImageAddress address{module.data->value("findfunctab")};
   Bytes index = module.image->loaded_from(address).value_or(Bytes{});
-  // One look for each part of 256 bytes, as the index has no finer grain.
+  // A bucket is a u32 base and 16 bytes, each for 256 bytes of code (check.h): one look for
+  // each of these, as the index has no finer grain.
   uint64_t begin = table.entry(0);
   uint64_t end = table.entry(table.function_count());
   for (uint64_t pc = begin; pc < end; pc += kPartCode) {

@@ -39,8 +39,8 @@ struct CheckReport {
   bool is_whole() const;
 };
 
-// Looks at all of a table: functab, functions, and what the whole program shares. The conditions
-// were found to hold in programs of Go 1.3 to 1.27, on all machines.
+// Looks at all of a table: functab, functions, and what the whole program shares. The
+// conditions were found to hold in programs of Go 1.3 to 1.27, on all machines.
 CheckReport check_module(const Module& module);
 
 // Conditions that each function meets:

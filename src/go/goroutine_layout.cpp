@@ -109,7 +109,7 @@ constexpr uint32_t kFirstSmallG = 26;  // with a word more between lockedm and l
 // The other offsets follow from those of the runtime layout.
 GoroutineLayout layout_of(uint32_t minor, const RuntimeLayout& runtime) {
   // Fields keep their distances to neighbours over many releases, so a few of them tell the
-  // others.
+  // others. All distances were read from the DWARF of programs.
   auto at = [](int offset) { return static_cast<uint16_t>(offset); };
   GoroutineLayout layout = {.runtime = runtime,
                             .status = at(runtime.g_goid - 8),
@@ -293,6 +293,7 @@ std::optional<GoroutinePointer> read_store(Bytes code, size_t at, ImageAddress a
   int32_t value = signed_at(code, at - 4);
   if (before.starts_with(kSetRegister))
     return GoroutinePointer{value, std::nullopt};
+  // The distance of this one counts from the store, which is the next instruction.
   if (before.starts_with(kLoadRegister))
     return GoroutinePointer{
         0, ImageAddress{to_integer(address) + at + static_cast<uint64_t>(int64_t{value})}};
@@ -349,7 +350,8 @@ std::optional<uint64_t> loaded_place(uint32_t page, uint32_t load, uint64_t addr
   return (address & ~uint64_t{0xfff}) + distance + 8 * uint64_t{bits(load, 10, 12)};
 }
 
-// `code` ends before the load or store of g.
+// The forms above find_goroutine_pointer_arm64(): `code` ends before the load or store of g,
+// and is read backwards.
 std::optional<GoroutinePointer> read_load(Bytes code, ImageAddress address) {
   constexpr uint32_t kMovz = 0x1a5;
   constexpr uint32_t kMovk = 0x1e5;

@@ -180,9 +180,9 @@ std::vector<ImageAddress> find_allgs(const Module& module);
 std::vector<ImageAddress> find_allgs(uint16_t machine, Bytes code, ImageAddress address);
 
 // Place where each thread of a program keeps a pointer to its g (above): an offset from the
-// thread pointer, fs on x86-64. On arm64 only programs with C code keep it there; x28 has it where
-// Go code runs. The linker knows the offset in an executable; in a
-// library it is known when that is loaded, and the dynamic linker writes it to a word.
+// thread pointer, fs on x86-64. On arm64 only programs with C code keep it there; x28 has it
+// where Go code runs. The linker knows the offset in an executable; in a library it is known
+// when that is loaded, and the dynamic linker writes it to a word.
 struct GoroutinePointer {
   int64_t offset = 0;
   std::optional<ImageAddress> offset_at;  // then `offset` means nothing
@@ -207,7 +207,8 @@ std::optional<GoroutinePointer> find_goroutine_pointer(Bytes code, ImageAddress 
 //
 //   d53bd040                             mrs x0, tpidr_el0
 //   executable                           movz x27, OFFSET
-//    or                                  movz x27, OFFSET >> 16, lsl 16; movk x27, OFFSET & 0xffff
+//    or                                  movz x27, OFFSET >> 16, lsl 16
+//                                        movk x27, OFFSET & 0xffff
 //   else                                 adrp x27, PAGE; ldr x27, [x27, OFFSET_IN_PAGE]
 //   f87b681c, or f83b681c                ldr x28, [x0, x27], or str
 std::optional<GoroutinePointer> find_goroutine_pointer_arm64(Bytes code, ImageAddress address);

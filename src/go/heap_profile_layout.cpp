@@ -24,7 +24,8 @@ bool is_variable(const elf::Image& image, uint64_t address) {
   });
 }
 
-// The operands that are variables and of one of the sizes, in order.
+// The operands that are variables and of one of the sizes, in order. Size 0 is that of an
+// operand whose address is taken (CodeOperand).
 std::vector<ImageAddress> variables_of(const Module& module, const CodeOperands& operands,
                                        std::initializer_list<uint8_t> sizes) {
   std::vector<ImageAddress> found;
@@ -45,8 +46,9 @@ std::vector<ImageAddress> in_both(const std::vector<ImageAddress>& one,
   return both;
 }
 
-// The linker sets it, or in some releases the program when it begins: then it is what two
-// functions have in common that choose the next sample.
+// Finds runtime.MemProfileRate. The linker sets it, or in some releases the program when it
+// begins: then it is what two functions have in common that choose the next sample, whose
+// operands are `one` and `other`.
 std::vector<ImageAddress> find_rate(const Module& module, const std::vector<ImageAddress>& one,
                                     const std::vector<ImageAddress>& other) {
   // Every program that does not set MemProfileRate begins with one sample in 512 KiB.

@@ -127,6 +127,7 @@ std::optional<uint32_t> inline_index_table(const Pclntab& table, const Function&
 
 std::optional<InlinedCall> read_inlined_call(const Pclntab& table, Bytes tree, uint32_t index) {
   Format format = table.format();
+  // An index beyond the tree leaves no bytes: `in` is not ok then.
   Reader in(tail(tree, index * entry_size(format)), table.order());
   InlinedCall call;
   // Since Go 1.20 an entry has the pc of its call in the caller, of which the tables of files

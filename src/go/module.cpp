@@ -131,6 +131,7 @@ std::vector<elf::LoadedBytes> other_parts(const Image& image) {
     // each.
     if (!may_hold_table(section))
       continue;
+    // A table is looked for by its address: the segment there has to have these very bytes.
     auto bytes = image.contents(section);
     auto loaded = image.loaded_from(section.address);
     if (!bytes || !loaded || loaded->data() != bytes->data())
@@ -173,7 +174,8 @@ Result<std::vector<TextPart>> read_text_parts(const ModuleData& data) {
   return parts;
 }
 
-// Sets the base of pcs and what goes with it, or says why there is none.
+// Sets the base of pcs and what goes with it, or says why there is none. Called for tables of
+// offsets, from Go 1.18 on; a header without a base has 0.
 Result<> locate_text(Module& module) {
   const Image& image = *module.image;
   ImageAddress header_text{module.table.header().text_start};
@@ -226,7 +228,8 @@ bool has_trees_at(Module module, Bytes gofunc) {
 }
 
 // From Go 1.26 on gofunc lies behind the records, aligned. A header with a text start is of a
-// release before: there it lies elsewhere.
+// release before: there it lies elsewhere. `table` begins at the header, and has a function:
+// Pclntab::parse() takes no table without.
 Bytes derive_gofunc(const Module& module, Bytes table) {
   auto last = module.table.function(module.table.function_count() - 1);
   if (!last || module.table.header().text_start != 0)
@@ -341,7 +344,8 @@ Result<Module> read_place(const Image& image, const TablePlace& place) {
 }
 
 // Takes the table of a scan that moduledata confirms; else the first that reads as a Go
-// program.
+// program. None if no place has names of Go's runtime; an error if none that has them can be
+// used.
 std::optional<Result<Module>> read_scanned(const Image& image,
                                            const std::vector<TablePlace>& places) {
   std::optional<Result<Module>> best;

@@ -46,6 +46,8 @@ public:
   bool has_ended() const { return has_ended_; }
 
 private:
+  // Reads the next row into row_, as the format above has it; false at the end, and where bytes
+  // make no sense.
   bool advance() {
     uint32_t zigzag = in_.uvarint32();
     if (zigzag == 0 && !is_first_) {

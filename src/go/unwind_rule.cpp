@@ -211,6 +211,7 @@ bool has_reloaded(const Module& module, uint64_t pc, int32_t offset) {
 
 FramePointer frame_of_amd64(const Module& module, const FirstMove& move, uint64_t pc,
                             int32_t depth) {
+  // The push is one byte long, and is the move: it lies right before move.pc.
   constexpr std::string_view kPush = "\x55\x48\x89\xe5";  // push %rbp; mov %rsp, %rbp
   if (code_at(module, move.pc - 1).starts_with(kPush))
     return pc == move.pc ? FramePointer::kUnchanged : FramePointer::kOnStack;
@@ -258,6 +259,7 @@ FramePointer find_frame_pointer(const Module& module, const Function& function, 
 // Stacks grow to 1 GB at the most (runtime.maxstacksize).
 constexpr int32_t kMaxStackDepth = 1'000'000'000;
 
+// `depth` is what the stack pointer was moved by, `word` the size of the return address above.
 UnwindRule rule_of_x86(int32_t depth, int32_t word) {
   UnwindRule rule;
   rule.cfa = {Anchor::kStackPointer, depth + word};

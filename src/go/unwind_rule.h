@@ -33,6 +33,8 @@ namespace gosym::go {
 // it; so is runtime.gogo of a goroutine's. None for what is not Go's or not known, and for
 // other functions that switch from one stack to another once they may have done so, but the
 // clocks up to Go 1.15, which keep their stack pointer in %rbp.
+//
+// `address` is where the function is stopped: in a caller, a byte before what is returned to.
 std::optional<UnwindRule> unwind_rule(const Module& module, ImageAddress address);
 
 // Code that may call a Go function, or be called by it, where Go code borders on other code.
