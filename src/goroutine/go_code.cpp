@@ -43,6 +43,7 @@ std::optional<GoFile> open_go_file(const std::string& path, const UniqueFd& open
   go.path = path;
   go.file = *std::move(file);
   go.image = std::make_unique<elf::Image>(*std::move(image));
+  // The bytes are a private copy: some function tables can be read only once relocated.
   auto module = go::read_module(*go.image, go.file->writable_bytes());
   if (!module || !*module)
     return std::nullopt;
@@ -134,8 +135,9 @@ Result<std::vector<RawMapping>> mappings_of_program(const elf::CoreFile& core,
   if (image->machine != core.image.machine)
     return Error("not the file that the process ran: it is of another machine");
   std::vector<RawMapping> mappings;
+  // The entry point is the one address that both the core and the file tell; 0: the core does
+  // not.
   bool is_code = core.entry != 0;
-  // The entry point is the one address that both the core and the file tell.
   uint64_t bias = core.entry - to_integer(image->entry);
   for (const elf::Segment& segment : image->segments) {
     if (segment.type != PT_LOAD)
@@ -217,6 +219,7 @@ Result<std::optional<GoFile>> open_file_of_core(const std::string& path,
 
 Result<GoCode> GoCode::open(uint32_t pid, FileHelper& helper) {
   auto maps = helper.read_maps(pid);
+  // The time is only noted in the mappings, and not used here.
   auto mappings = maps ? code_mappings_in(*maps, pid, monotonic_ns())
                        : Result<std::vector<RawMapping>>(std::move(maps).error());
   if (!mappings)

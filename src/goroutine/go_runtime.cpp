@@ -52,6 +52,7 @@ GoRuntime make_runtime(const GoFile& file, const GoCode& code) {
     return rule ? rule : rule_of_callback(code, address, of_callback);
   };
   runtime.is_entry = [&code](uint64_t address) { return code.is_entry(address); };
+  // None of a program without the function that tells: its goroutines cannot be found then.
   for (ImageAddress address : go::find_allgs(*file.module))
     runtime.allgs.push_back(to_integer(address) + file.bias);
   return runtime;

@@ -110,6 +110,7 @@ bool has_left(uint32_t status) {
 
 Goroutine make_goroutine(uint64_t address, Bytes g, const GoroutineLayout& layout) {
   GoroutinePosition at = position_of(g, layout);
+  // An offset of 0 is that of a field which the release does not have.
   return {.address = address,
           .number = at.number,
           .parent = layout.parent == 0 ? 0 : word_at(g, layout.parent),
@@ -164,6 +165,7 @@ public:
     StackCall next = {.call = frame.call, .returns_to = frame.call};
     auto word = [&](uint64_t address) {
       auto found = address < begin ? std::nullopt : load<uint64_t>(stack, address - begin);
+      // asks_beyond() tells of the last one, which ended the walk if it was missing.
       missing_word_ = found || address < begin ? UINT64_MAX : address;
       return found;
     };
@@ -229,7 +231,7 @@ private:
   template <class Word>
   std::vector<CodeFrame> find_interrupted_amd64(uint64_t stack_pointer, Bytes stack,
                                                 const Word& word) {
-    constexpr uint64_t kPc = 168;
+    constexpr uint64_t kPc = 168;  // of rip, in a ucontext
     std::vector<CodeFrame> found;
     for (uint64_t at = stack_pointer; at - stack_pointer < stack.size(); at += kGoWord) {
       uint64_t call = word(at).value_or(0);
@@ -268,8 +270,8 @@ private:
     return base + static_cast<uint64_t>(int64_t{place.offset});
   }
 
-  // At what it returns to; none if the rule does not say or a word that it asks for is not
-  // there.
+  // At what it returns to; none if the rule does not say, as one that call frame information
+  // has to evaluate, or a word that it asks for is not there.
   template <class Word>
   static std::optional<CodeFrame> caller_of(const CodeFrame& frame, const UnwindRule& rule,
                                             const Word& word) {
@@ -362,8 +364,9 @@ public:
     return true;
   }
 
-  // Some of it, anew, within so much CPU time: `random`, out of [0, 1), tells who is checked,
-  // and behind its first who of these is looked at. None: it is no list of goroutines.
+  // Some of it, anew, within so much CPU time; gives the length of the list. The first of
+  // `random`, out of [0, 1), tells who is checked, and the others, one at the least, who of
+  // these is looked at. None: it is no list of goroutines.
   Result<std::optional<uint64_t>> read_some(uint64_t allgs, std::span<const double> random,
                                             uint64_t cpu_ns) {
     all_.clear();
@@ -533,7 +536,7 @@ private:
   }
 
   // Goroutines that move have most of the room, and those that rest as much of it as is left,
-  // but a part at least.
+  // but a part at least. There is room for one at the least (WallOptions::most).
   static std::vector<Checked> choose_among(std::span<const Checked> checked,
                                            std::span<const double> random) {
     std::vector<Chosen> moving;
@@ -667,6 +670,7 @@ private:
     for (size_t i = 0; i < pending.size(); i++) {
       const GoroutinePosition& at = pending[i].at;
       // The g is read before and after its stack: if both are equal it did not run in between.
+      // kBatch sees to it that one system call reads these three.
       stacks_[i].resize(take_bytes(std::min(at.high - at.stack_pointer, kFirstStackSize)));
       pieces_.push_back({pending[i].address, copy(2 * i)});
       pieces_.push_back({at.stack_pointer, stacks_[i]});
@@ -753,7 +757,7 @@ private:
     if (is_dead(to_underlying(goroutine.status)))
       return;
     // These conditions hold for every g of a program whose layout is right; many odd ones mean
-    // that it is not.
+    // that it is not. Numbers count up from 1, and none comes near 2^48.
     bool is_status = !go::to_string(goroutine.status).empty();
     bool has_stack = state != GoroutineStack::kRunning ||
                      goroutine.status == GoroutineStatus::kRunning ||
@@ -844,7 +848,8 @@ private:
     return found == interrupted.end() ? std::nullopt : std::optional(*found);
   }
 
-  // Reads the memory between the addresses, as far as it is there.
+  // Reads the memory between the addresses, as far as it is there. `end` is never below
+  // `begin`: callers have compared the two, or counted from it.
   Result<std::vector<std::byte>> read_stack(uint64_t begin, uint64_t end) {
     constexpr uint64_t kStep = 1024;
     std::vector<std::byte> stack;
@@ -945,6 +950,7 @@ public:
     scratch_.clear();
     for (const StackCall& call : calls)
       scratch_.push_back(call.call);
+    // A stack that is new gets the next number.
     uint32_t known = stacks_.size();
     uint32_t number = stacks_.intern(scratch_);
     addresses_ += number == known ? calls.size() : 0;
@@ -988,6 +994,8 @@ struct Reading {
     return found;
   }
 
+  // Looks at the list, or where it may be as long as that is not known. Without one the answer
+  // has a list of size 0: the program has ended, or executes another one.
   Result<SomeGoroutines> look_within(uint64_t cpu_ns, std::span<const double> random) {
     std::vector<uint64_t> places = runtime.allgs;
     if (allgs)

@@ -101,7 +101,8 @@ struct SomeGoroutines {
   std::vector<double> counts;  // how many each of them stands for, itself included
   std::vector<Goroutine> all;  // those of them that live
   uint64_t shortened = 0;      // stacks that were cut, as more of them would take too much
-  std::span<const std::vector<StackCall>> stacks;  // by Goroutine::stack; until the next look
+  // By Goroutine::stack, of which number 0 is the empty one; until the next look.
+  std::span<const std::vector<StackCall>> stacks;
 };
 
 // Looks at some goroutines time and again, as a profiler does: at as many as there are numbers

@@ -52,7 +52,8 @@ public:
         limits_(limits),
         text_left_(limits.all_texts) {}
 
-  // Memory that the pointers lead to.
+  // The labels that each of the pointers leads to, in the order of these. What they point to
+  // depends on the release (go/goroutine_layout.h).
   Result<std::vector<LabelList>> read(std::span<const uint64_t> pointers) {
     // Counts are by set, for the limit of each.
     count_.assign(pointers.size(), 0);
@@ -66,7 +67,8 @@ public:
   }
 
 private:
-  // Hands over the bytes of each place that can be read.
+  // Hands over the bytes of each place that can be read, by `take(place, bytes)`. Whoever makes
+  // the places bounds their sizes.
   template <class Take>
   Result<> read_all(std::span<const LabelPlace> places, Take take) {
     constexpr size_t kMaxAtOnce = 4096;
@@ -111,7 +113,7 @@ private:
   }
 
   Result<> read_slices(std::span<const LabelPlace> headers) {
-    constexpr uint64_t kPair = 4 * kGoWord;
+    constexpr uint64_t kPair = 4 * kGoWord;  // two strings, each of a pointer and a length
     std::vector<LabelPlace> arrays;
     auto done = read_all(headers, [&](const LabelPlace& place, Bytes slice) {
       uint64_t length = word(slice, kGoWord);
@@ -219,7 +221,7 @@ Result<std::vector<std::vector<GoroutineLabel>>> read_labels(
   auto labels = LabelReader(layout, read_memory, limits).read(pointers);
   if (!labels)
     return std::move(labels).error();
-  // Goroutines that still have them.
+  // Goroutines that still have them; a pointer of 0, to no labels, is none of the sets.
   std::vector<size_t> owners;
   for (size_t i = 0; i < all.size(); i++)
     if (sets.contains(all[i].labels))

@@ -45,6 +45,7 @@ std::vector<Chosen> choose_by_weight(std::span<const Chosen> some,
   // All weights in a row make a line, which is cut into equal parts; each part has one random
   // point, and who lies there is chosen. One that is longer than a part may have several
   // points.
+  // The first point makes an entry, for no place equals the last then.
   std::vector<Chosen> chosen;
   size_t at = 0;
   double end = some[0].stands_for;

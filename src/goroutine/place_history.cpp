@@ -28,7 +28,7 @@ PlaceHistory& PlaceHistories::history(uint32_t place) {
 }
 
 void PlaceHistories::add_look(std::span<const SeenGoroutine> look) {
-  looks_++;
+  looks_++;  // history() gives each place room for this look, so that back() is its count
   for (const SeenGoroutine& seen : look) {
     auto known = followed_.find(seen.number);
     if (known == followed_.end()) {

@@ -51,6 +51,7 @@ void take_short_turns() {
   (void)syscall(SYS_sched_setattr, 0, &attributes, 0);
 }
 
+// A descriptor that can be read as soon as one of these can; below 0 is none.
 Result<UniqueFd> open_poll(std::initializer_list<int> watched) {
   UniqueFd poll(epoll_create1(EPOLL_CLOEXEC));
   if (!poll)
@@ -107,6 +108,7 @@ public:
     // Each sample stands for the time since the last look, whatever the timer was set to.
     base.weight = elapsed_ns;
     uint64_t count = 0;
+    // The sample has the words of its stack already: no top is handed over to find them in.
     auto take = [&](const RecordedSample& sample) {
       handler(sample, {});
       count++;
@@ -153,7 +155,8 @@ private:
     if (owners_.size() > kMaxKnown)
       owners_.clear();
     auto [known, is_new] = owners_.try_emplace(address);
-    // The outermost call is the function that has the code: others are inlined there.
+    // The outermost call is the function that has the code: others are inlined there. Code that
+    // has no name is not the runtime's.
     if (is_new)
       if (std::vector<Call> calls = code_->calls_at(address); !calls.empty())
         known->second = {calls.back().function.starts_with("runtime."),
@@ -322,6 +325,7 @@ Result<> WallSampler::follow_cpus(std::vector<SidebandRecord>& records) {
 
 WallSampler::Counters WallSampler::counters() const {
   Counters counters = inner_ ? inner_->counters() : Counters();
+  // Goroutines are of no CPU: the row has the number 0, and is told by its event.
   counters.cpus.push_back(
       {.samples = sample_count_, .event = static_cast<uint32_t>(events_.size() - 1)});
   counters.hung_reads += memory_.hung_count() + files_.hung_count();
