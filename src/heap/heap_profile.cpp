@@ -190,6 +190,7 @@ public:
     if (!list)
       return std::move(list).error();
     ContentionProfile profile;
+    // A record has the number of waits as a float, then their ticks (heap_profile_layout.h).
     double ticks = 0;
     for (const RawBucket& bucket : list->buckets) {
       auto count = std::bit_cast<double>(bucket.words[0]);
@@ -247,7 +248,9 @@ private:
                             "that the linker left it out");
   }
 
-  // The place of the word that leads to the list of the kind; none: it is empty.
+  // The place of the word that leads to the list of the kind; none: it is empty. Only the list
+  // of memory is known by its code, so that one of another kind that is not found counts as
+  // empty.
   Result<std::optional<uint64_t>> find_list(go::BucketKind kind) {
     bool may_be_empty = kind != go::BucketKind::kMemory;
     // The code refers to several words that may be the lists, in any order: a bucket of the
@@ -377,7 +380,8 @@ private:
     return profile;
   }
 
-  // The sums of one count of a record over what is published and some of the cycles.
+  // The sum of one count of a record over what is published and some of the cycles. Count 0 is
+  // of objects that were allocated, 1 of those that were freed, 2 and 3 of the bytes of both.
   uint64_t sum_of(const RawBucket& bucket, size_t count, std::span<const size_t> cycles) const {
     size_t words = runtime_.layout.words_of_count;
     uint64_t sum = bucket.words[count];

@@ -93,7 +93,8 @@ private:
     if (auto done = read_at(runtime_.statistics, memory, "its counts cannot be read"); !done)
       return done;
     auto word = [&](uint64_t offset) { return load<uint64_t>(memory, offset).value_or(0); };
-    // Each of the three sets may be negative, their sum is not.
+    // The numbers of counts here and below are their places in memory_layout.h. Each of the
+    // three sets may be negative, their sum is not.
     auto sum = [&](uint64_t number) {
       uint64_t all = 0;
       for (uint64_t set = 0; set < 3; set++)
@@ -138,7 +139,7 @@ private:
     auto percent = static_cast<int32_t>(load<uint32_t>(memory, 0).value_or(0));
     if (percent >= 0)
       counts.gc_percent = percent;
-    // Without a limit it is the largest number.
+    // GOMEMLIMIT lies at 8 (memory_layout.h). Without a limit it is the largest number.
     if (word(8) < INT64_MAX)
       counts.limit = word(8);
     counts.live = word(layout_.live);
@@ -213,7 +214,8 @@ private:
     uint64_t size = load<uint64_t>(span, count_at + 8).value_or(0);
     counts.span_count++;
     counts.span_bytes += bytes;
-    // A large object has a span of its own, and may be smaller than that.
+    // A large object has a span of its own, and may be smaller than that. The product fits, of
+    // 16 bits and of no more than kMaxSpanPages.
     uint64_t taken = size > bytes ? bytes : std::min(objects * size, bytes);
     counts.object_bytes += taken;
     SizeClass& of_size = counts.classes[size > kLargestSlot ? UINT64_MAX : size];
