@@ -113,8 +113,8 @@ public:
       return false;
     }
     // Callers lie above, but for that of a leaf which has taken its return address from the
-    // stack, as vfork does; the limit lets no sum of offsets go round.
-    // With a link register that holds for what a signal has interrupted as well.
+    // stack, as vfork does: it may be at the same place. With a link register that holds for
+    // what a signal has interrupted as well. The limit lets no sum of offsets go round.
     bool is_popped = (stack_.size() == 1 || has_link_) && frame.return_word;
     bool is_above = frame.stack_pointer && *frame.stack_pointer + is_popped > stack_pointer_ &&
                     *frame.stack_pointer <= kMaxFrameDistance;
@@ -400,6 +400,8 @@ private:
     }
   }
 
+  // The frame by a rule that needs no evaluation. Without a stack pointer of the caller in it,
+  // step() takes the caller as one that cannot be told.
   Frame simple_frame(const UnwindRule& rule) const {
     std::optional<uint64_t> cfa = place_of(rule.cfa, 0);
     if (rule.is_cfa_loaded)

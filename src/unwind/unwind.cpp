@@ -354,7 +354,8 @@ void count(uint8_t outcome, uint64_t samples, UnwindCounts& counts) {
       counts.*counted += samples;
 }
 
-// The place of the leaf's.
+// The place of the leaf's stack pointer, by what was recorded among the registers, which are
+// the last words: 0 unless offsets count from further down.
 uint64_t stack_pointer_of(std::span<const StackWord> words) {
   for (size_t i = words.size(); i > 0 && words[i - 1].is_register(); i--) {
     const StackWord& word = words[i - 1];
@@ -378,7 +379,8 @@ bool lacks_frames(Code& code, std::span<const LocationId> stack) {
   return false;
 }
 
-// Gives a stack with its callers.
+// Sets `stack` to the recorded one with its callers, and gives bits of Outcome. `state` is of
+// this stack, and `dumps` have its words.
 template <class Code>
 uint8_t walk_stack(Code& code, const Profile& profile, std::span<const LocationId> recorded,
                    const StackState& state, const StackDumps& dumps,
@@ -396,7 +398,7 @@ uint8_t walk_stack(Code& code, const Profile& profile, std::span<const LocationI
     stack.insert(stack.end(), user.begin(), user.end());
     return kCut;
   }
-  // Up to the next switch of stacks, or the end.
+  // Up to the next switch of stacks, or the end. Switches rise, so that no part is empty.
   auto part_from = [&](size_t begin, std::span<const StackSwitch> next) {
     size_t end = next.empty() ? user.size() : next.front().start;
     return ChainPart(user.subspan(begin, end - begin),
@@ -435,8 +437,9 @@ uint8_t walk_stack(Code& code, const Profile& profile, std::span<const LocationI
                               (walk.is_unknown() && !is_cut ? kUnknown : 0));
 }
 
-// The place where the goroutine was created, at whose root a stack ends. Recordings that have
-// no field of its own for it have it in the stack, beyond that root.
+// The place where the goroutine was created, at whose root a stack ends; none: it is not known,
+// or the stack does not end at a root. Recordings that have no field of its own for it have it
+// in the stack, beyond that root.
 std::optional<LocationId> creator_of(Code& code, std::span<const LocationId> recorded,
                                      const StackState& state, uint8_t outcome) {
   if ((outcome & kCut) != 0)
@@ -458,7 +461,8 @@ public:
   static constexpr size_t kPart = 64;
   static constexpr size_t kMost = 64 * kPart;
 
-  // Walks the stacks of the profile from `first` on, up to the last one or to kMost.
+  // Walks the stacks [first, end) of the profile, kMost of them at the most. Nobody asks Code
+  // meanwhile.
   void walk(const Code& code, const Profile& profile, const StackDumps& dumps, size_t first,
             size_t end) {
     first_ = first;
@@ -469,7 +473,8 @@ public:
     });
   }
 
-  // False if it has to be walked when all before it have been.
+  // Gives what walk() has found of a stack, by its number in the profile. False if it has to be
+  // walked when all before it have been.
   bool take(size_t number, std::vector<LocationId>& stack, uint8_t& outcome) const {
     const Part& part = parts_[(number - first_) / kPart];
     size_t i = (number - first_) % kPart;

@@ -129,7 +129,7 @@ std::optional<CallerFrame> UnwindRules::evaluate(const Location& location,
 CallerRegister UnwindRules::caller_register(const Location& location, uint64_t number,
                                             uint64_t cfa, MachineState& state) {
   if (!location.image_address)
-    return {};
+    return {};  // a register that is lost, here and below
   Binary& binary = open(location);
   const std::optional<go::Module>& module = binary.go_module();
   // Go's tables tell of no register but those of the rule itself: others count as lost.
