@@ -32,7 +32,7 @@ std::optional<FunctionRange> named_by_begin(const ImageSymbols& symbols,
   // The stand-in is that of a begin: an address within the function, or of one that has a name
   // by now, is no match.
   auto found = begin ? symbols.find_nameless(ImageAddress{*begin}) : std::nullopt;
-  std::vector<Call> calls;
+  std::vector<Call> calls;  // a find() that gives some has a name for it
   if (!found || to_integer(found->address) != *begin || symbols.find(found->address, calls))
     return std::nullopt;
   // Without the file's name before it, "fun_6d6ad0" is enough; with one, that has to be the

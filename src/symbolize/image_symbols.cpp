@@ -98,7 +98,8 @@ void ImageSymbols::forget_pages() const {
     index_file_->forget_pages();
 }
 
-// The separate debug file is asked for what this one lacks.
+// Opens the sources of code that is not Go's, the best first. The separate debug file is asked
+// for what this one lacks; without one there is nothing to tell.
 void ImageSymbols::open_native(const std::string& path, const DebugFileOptions& options) {
   elf::Kind kind = elf::kind_of(image());
   if (kind.is_packed)
@@ -158,6 +159,8 @@ void ImageSymbols::open_dwarf(const elf::Image& image, const std::string& path,
   bool may_be_split = image.find_section(".debug_addr") || image.find_section(".zdebug_addr");
   if (may_be_split && !go_module())
     package_file_ = open_package(this->image(), path, debug_path, options);
+  // Units that are in no package lie at the paths that the compiler wrote to. These are
+  // followed on this machine alone: below --symfs are the files of another one.
   auto bytes_of = [](const std::optional<DebugFile>& file) {
     return file ? file->binary->image().file : Bytes{};
   };
@@ -502,6 +505,8 @@ private:
     return low;
   }
 
+  // Appends the edges within a function, whose code begins at address `entry`: rows count from
+  // there.
   void add_rows(const go::Function& function, uint64_t entry, uint64_t end,
                 std::vector<uint64_t>& edges) const {
     auto indices = go::inline_index_table(module_.table, function);
@@ -639,6 +644,8 @@ private:
   std::vector<elf::PltStub> stubs_;
 };
 
+// The symbol table in the section of that type (SHT_*); null: the image has none. `storage` are
+// the bytes of the image, if nobody else keeps them.
 std::unique_ptr<SymbolSource> open(const elf::Image& image, uint32_t section_type,
                                    FrameSource kind, std::vector<std::byte> storage = {}) {
   const elf::Section* section = image.find_section(section_type);

@@ -90,7 +90,8 @@ public:
       return left_;
     raw::ArchivedFiles files = pieces_.open(wanted, left_);
     take_copies(images, files);
-    // Before the files are merged: `held` goes by the numbers of all recordings.
+    // Before the files are merged: `held` goes by the numbers of all recordings, if there are
+    // several.
     if (kept_.numbers)
       renumber_images(*kept_.numbers, images, files);
     left_ -= files.size;
@@ -131,6 +132,7 @@ private:
     return {};
   }
 
+  // Called where there are several recordings: their images have numbers in common.
   void open_from_others(std::span<const ProfileImage> images) {
     std::map<ImageId, const RecordedImage*> lacking;
     for (const ProfileImage& image : images)
@@ -166,6 +168,8 @@ Result<Profile> profile_with_callers(raw::Recording& recording, const Filter& fi
   // tables of the same files.
   KeptFiles archived(recording, files.stores, cache, others);
   Unwinder unwinder(recording.vdso, files, cache, group_by.has_creators);
+  // Called by replay() each time that the stacks so far take much, and once more below.
+  // `memory` are the bytes that files and stacks may take; false: they take more.
   auto find_callers = [&](Profile& profile, const StackDumps& dumps, uint64_t memory) {
     return unwinder.walk(profile, dumps, archived.set_memory(memory),
                          [&](Profile& grown) { return archived.open(grown); });

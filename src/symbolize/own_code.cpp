@@ -28,6 +28,7 @@ std::vector<std::string> own_modules(const elf::Image& image) {
   if (main.empty())
     main = info->path.find('.') == info->path.npos ? std::string(info->path)
                                                    : repository_of(info->path);
+  // The go command calls a package so that was named by its files, and not by a path.
   if (!main.empty() && main != "command-line-arguments")
     modules.push_back(std::move(main));
   for (const go::BuildModule& module : info->dependencies)

@@ -202,6 +202,7 @@ private:
       opened_.push_back(open_named(next.file, files_, cache_));
       locations.emplace_back(by_image_[image]);
     }
+    // symbolize_file() asks one that is alone.
     if (opened_.size() > 1)
       share_work(opened_.size(), [&](size_t i) { ask(*opened_[i], locations[i]); });
     // open() takes from the back.
@@ -210,7 +211,7 @@ private:
 
   static void ask(NamedFile& named, std::span<Location* const> locations) {
     // More answers than are kept would be forgotten before they are used; symbolize_file()
-    // asks then.
+    // asks then. There are never more than kMaxAnswers: find() sees to it.
     if (!named.file.symbols || locations.size() > NamedFile::kMaxAnswers - named.answers.size())
       return;
     for (const Location* location : locations)
@@ -268,6 +269,7 @@ void symbolize_vdso(const std::vector<Location*>& locations, std::string_view vd
   for (Location* location : locations) {
     location->unnamed = Unnamed::kVdso;
     calls.clear();
+    // Each location of the vdso has an address in its image: find_image_address().
     ImageAddress address = location->call_in_image();
     // A 32-bit process would be named by tables of other code.
     if (symbols && is_64_bit(*location) && symbols->find(address, calls))
@@ -330,6 +332,7 @@ const NamedFile::Answer& NamedFile::find(ImageAddress address) {
   Answer& answer = known.value();
   if (!is_new)
     return answer;
+  // Whoever asks has seen that the file has symbols.
   answer.source = file.symbols->find(address, answer.calls);
   if (answer.source)
     return answer;
@@ -483,6 +486,7 @@ std::shared_ptr<Binary> find_by_id(const RecordedImage& image, const DebugFileOp
   auto file = found ? MappedFile::open(found) : Error("not found");
   auto binary = file ? Binary::open(*std::move(file)) : std::move(file).error();
   if (binary) {
+    // There is one of the ids: identify() has looked.
     elf::BuildIds ids = elf::build_ids((*binary)->image());
     if (image.gnu_build_id.empty() ? image.go_build_id == ids.go
                                    : image.gnu_build_id == ids.gnu)
@@ -531,7 +535,7 @@ void find_image_addresses(Profile& profile, const DebugFileOptions& files) {
 
 // Each name is the linker's, or what another tool made of it.
 void show_names(Profile& profile, NameForms forms) {
-  // All frames of a function have one source.
+  // All frames of a function have one source. A name without frames is shown as it is.
   std::vector<FrameSource> sources(profile.functions.size(), FrameSource::kCallFrames);
   for (const Frame& frame : profile.frames)
     sources[to_index(frame.function)] = frame.source;
