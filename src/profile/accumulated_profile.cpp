@@ -54,7 +54,8 @@ void add_to(RecordingStats& sum, const RecordingStats& part, std::span<const uin
   }
 }
 
-// Each event's of a part to that which is the event's in the sum.
+// Adds what a part has of each event, by its number there, to what the sum has of it; `events`
+// are the numbers there. Tables may be short, of events that nothing was counted of.
 template <class Thing, class Add>
 void add_by_event(std::vector<Thing>& sum, const std::vector<Thing>& part,
                   std::span<const uint32_t> events, Add add) {
@@ -76,6 +77,8 @@ void AccumulatedProfile::add(const Profile& part, uint32_t first_recording) {
     profile_.info = part.info;
     profile_.start_realtime_ns = part.start_realtime_ns;
     profile_.filter = part.filter;
+    // These two are the same in every profile (add_fixed_mappings()), and so are the images
+    // that they refer to: as the first of the part these are numbered alike below.
     profile_.mappings = {part.mappings[0], part.mappings[1]};
     profile_.time_step = part.time_step;
   }
@@ -105,6 +108,7 @@ void AccumulatedProfile::add(const Profile& part, uint32_t first_recording) {
     ids.label_sets.push_back(add_label_set(labels, ids));
   // Owners that are of no sample any more are not added.
   std::vector<std::optional<OwnerId>> owners(part.owners.size());
+  // Asked once, for few profiles have events of several values, and samples are many.
   bool may_have_others = has_values(part.info.events);
   for (SampleCount sample : part.samples) {
     std::optional<OwnerId>& owner = owners[to_index(sample.owner)];
@@ -283,7 +287,8 @@ uint32_t AccumulatedProfile::add_label_set(std::vector<ProfileLabel> labels,
 OwnerId AccumulatedProfile::add_owner(const Owner& owner, const NewIds& ids) {
   Owner added;
   for_each_owner_field([&](const auto& field) {
-    // Fields that are numbers of something in the part become those of the sum.
+    // Fields that are numbers of something in the part become those of the sum: their roles
+    // tell of what (owners.h).
     auto number = static_cast<uint64_t>(owner.*field.member);
     switch (field.role) {
       case OwnerRole::kNumber:

@@ -21,7 +21,8 @@ namespace {
 constexpr size_t kMaxCommSize = 15;
 
 bool is_same_comm(std::string_view wanted, std::string_view comm) {
-  // A longer name that is asked for was recorded in part; profiles of other tools have it whole.
+  // A longer name that is asked for was recorded in part; profiles of other tools have it
+  // whole.
   return wanted == comm || wanted.substr(0, kMaxCommSize) == comm;
 }
 
@@ -74,6 +75,8 @@ bool keeps_any(const std::vector<std::string>& wanted, const auto& is_it) {
   return wanted.empty() || std::ranges::any_of(wanted, is_it);
 }
 
+// True if the cgroup is of one thing of each list that is not empty. Ids may be told by their
+// beginnings; a text of Workload that is empty is of no such thing.
 bool keeps_workload(const Filter& filter, std::string_view cgroup) {
   if (filter.services.empty() && filter.containers.empty() && filter.pods.empty())
     return true;

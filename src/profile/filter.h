@@ -68,8 +68,8 @@ void apply(const Filter& filter, Profile& profile);
 
 // Makes the profile's time the part of it that was chosen, so that rates and loads are of that.
 void narrow_time(const TimeRange& time, Profile& profile);
-// Forgets what was counted of all samples, once some were dropped: nothing tells the part that is
-// left. Timelines are made anew of the steps of samples.
+// Forgets what was counted of all samples, once some were dropped: nothing tells the part that
+// is left. Timelines are made anew of the steps of samples.
 void forget_dropped(Profile& profile);
 
 // Leaves out the stacks that no sample has any more.

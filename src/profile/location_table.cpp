@@ -12,6 +12,8 @@ ProfileImage::Kind kind_of(const RecordedImage& image) {
   return is_code_of_its_own ? ProfileImage::Kind::kAnonymous : ProfileImage::Kind::kFile;
 }
 
+// The image of a mapping that the recording does not describe. MapEvent::image is 0 for what no
+// file backs.
 ProfileImage make_image(const MapEvent& event) {
   ProfileImage image;
   image.file.id = event.image;

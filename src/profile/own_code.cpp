@@ -91,6 +91,7 @@ bool is_own_without_source(const ProfileImage& image) {
 std::string own_rule_of(const Profile& profile, const Location& location) {
   const ProfileImage& image = profile.image_of(location.mapping);
   std::span<const Frame> frames = profile.frames_of(location);
+  // Profiles of other tools may have no path of it.
   std::string file =
       image.file.path.empty() ? "the program" : printable(base_name(image.file.path));
   if (!frames.empty() && is_go(frames.front().source))

@@ -93,6 +93,7 @@ const MapEvent* ProcessHistory::find(AddressSpace space, uint64_t address) const
   for (int depth = 0; depth < kMaxForkDepth; depth++) {
     if (space.program == AddressSpace::kUnknown)
       return nullptr;
+    // Mappings of its own hide those that it had from its parent at the fork.
     const Program& program = programs_[space.program];
     if (auto index = program.ranges.find(address, space.map_count))
       return program.maps[*index];
@@ -156,7 +157,7 @@ std::optional<uint32_t> RangeHistory::find(uint64_t address, uint32_t count) con
   std::optional<uint32_t> top;
   size_t leaf = bounds_.size() + static_cast<size_t>(after - bounds_.begin()) - 1;
   // Ranges that cover the address are in the nodes from its leaf up to the root; of each the
-  // last one below `count` is the one on top.
+  // last one below `count` is the one on top. Behind the last bound there are none.
   for (size_t node = leaf; node > 0; node /= 2) {
     auto past = std::ranges::lower_bound(nodes_[node], count);
     if (past != nodes_[node].begin())
@@ -180,6 +181,7 @@ KernelHistory::KernelHistory(std::span<const Event> events) {
       events_.push_back(*code);
   std::ranges::stable_sort(events_, {}, &KernelCodeEvent::time);
 
+  // A removal is a range like the others: find() tells it by its event.
   std::vector<RangeHistory::Range> ranges;
   for (const KernelCodeEvent& event : events_)
     ranges.push_back({event.address, limit_of(event)});

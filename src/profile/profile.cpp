@@ -184,7 +184,7 @@ EventCounts counts_of(const Profile& profile, uint32_t shown) {
   // Profiles of other tools have none of these.
   if (shown < profile.recorded_amounts.size())
     counts.recorded_amounts = {profile.recorded_amounts[shown]};
-  // Profiles with timelines were recorded: by the event's own value.
+  // Profiles with timelines were recorded: by the event's own value, which is number 0.
   if (event < profile.timelines.size() && value == 0)
     counts.timelines = {profile.timelines[event]};
   return counts;
@@ -357,7 +357,7 @@ void Timeline::add(const Timeline& other, uint64_t begin) {
 }
 
 void Timeline::add_interval(uint64_t begin, uint64_t end, uint64_t amount) {
-  add(end, 0);  // from now on there is room for it
+  add(end, 0);  // from now on there is room for it, and steps stay as long as they are
   for (uint64_t step = end / step_; step > begin / step_; step--) {
     uint64_t of_step = end - step * step_;
     // Parts are rounded down; the first step takes what is left, so that the sum is the amount.

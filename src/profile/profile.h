@@ -146,8 +146,8 @@ struct ProfileImage {
   // It has names, and its file was known by size and time of change alone.
   bool is_told_by_time = false;
   OwnCode own = {};  // set by the symbolizer, if there are samples of it
-  // Other images of the recording that are the same build, and are this one here: each container
-  // has a copy. Files that the recording keeps may be of any of them.
+  // Other images of the recording that are the same build, and are this one here: each
+  // container has a copy. Files that the recording keeps may be of any of them.
   std::vector<ImageId> copies = {};
 };
 

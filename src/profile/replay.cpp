@@ -217,6 +217,8 @@ void Replay::Tables::add(const RecordedSample& sample, const Numbers& numbers) {
                                                 sample.weight);
 }
 
+// Called for a wait that was chosen by a doubled threshold: of each process, told by its name
+// as well, the largest is kept.
 void Replay::Tables::note_threshold(uint32_t pid, StringId process, uint64_t threshold) {
   auto next = static_cast<uint32_t>(profile_.raised_thresholds.size());
   auto [known, is_new] = raised_.try_emplace({pid, static_cast<uint32_t>(process)}, next);
@@ -249,6 +251,8 @@ void Replay::Tables::add_interval(SampleCount sample, uint64_t end) {
   samples_.add(sample, profile_.samples);
 }
 
+// Called for the first sample of each stack: gives its addresses locations, and notes how it
+// was found, for unwind(). Innermost frames come first.
 StackId Replay::Tables::add_stack(const StackContext& context, const Numbers& numbers,
                                   const RecordedSample& sample) {
   AddressSpace space = {context.program, context.map_count, context.told_code};
@@ -327,7 +331,8 @@ uint32_t Replay::Tables::number_labels(std::span<const Label> labels) {
 }
 
 uint32_t Replay::Tables::top(uint32_t number, std::span<const StackWord> words) {
-  // Words of one number are stored once, for many stacks have the same top.
+  // Words of one number are stored once, for many stacks have the same top. `begins` has one
+  // more than there are dumps.
   auto next = static_cast<uint32_t>(dumps_.begins.size() - 1);
   auto [known, is_new] = tops_.try_emplace(number, next);
   if (!is_new)

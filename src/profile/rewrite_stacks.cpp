@@ -40,7 +40,7 @@ void drop_unused_locations(Profile& profile) {
 void set_samples(Profile& profile, std::span<const uint32_t> new_stacks) {
   SampleCounter counter;
   std::vector<SampleCount> samples;
-  std::vector<uint64_t> amounts;
+  std::vector<uint64_t> amounts;  // Profile::other_amounts of these
   // Recordings have none, and far more samples than what has: these are not asked.
   bool may_have_others = has_values(profile.info.events);
   for (SampleCount sample : std::as_const(profile.samples)) {
@@ -179,6 +179,7 @@ uint32_t WaitFrames::find_depth(const Profile& profile, const Location& location
            !is_of_go_runtime(profile.strings[function.package], profile.strings[function.name]);
   };
   auto found = std::ranges::find_if(frames, is_other);
+  // Code without a name is taken for such a place: it may be anybody's.
   if (found == frames.end())
     return frames.empty() ? 0 : kNone;
   return static_cast<uint32_t>(found - frames.begin());
@@ -188,6 +189,8 @@ WaitFrames::Place WaitFrames::find(std::span<const LocationId> stack) const {
   auto place = [&](auto has) {
     return static_cast<size_t>(std::ranges::find_if(stack, has) - stack.begin());
   };
+  // The first that is neither the kernel's nor the runtime's, or not the kernel's, or the
+  // first.
   size_t found = place([&](LocationId id) { return has_such_[to_index(id)]; });
   if (found == stack.size())
     found = place([&](LocationId id) { return !is_kernel_[to_index(id)]; });
@@ -481,6 +484,7 @@ bool is_allocation(std::string_view name) {
 
 StackRole role_of(const Profile& profile, std::span<const LocationId> stack) {
   StackRole role;
+  // Innermost first, so that the last allocation found is the outermost.
   for (size_t i = 0; i < stack.size(); i++)
     for (const Frame& frame : profile.frames_of(profile.locations[to_index(stack[i])])) {
       std::string_view name = profile.name_of(frame.function);
@@ -573,6 +577,7 @@ public:
   explicit ChargedStacks(Profile& profile)
       : profile_(profile), cost_(add_cost_location(profile)) {}
 
+  // `allocation` is the index of runtime.mallocgc in the stack, as StackRole has it.
   StackId of(StackId stack, size_t allocation) {
     auto [known, is_new] = known_.try_emplace(stack);
     if (!is_new)
@@ -630,7 +635,8 @@ void charge_collector(Profile& profile) {
     const StackRole& role = roles[to_index(sample.stack)];
     const Owner& owner = profile.owner(sample);
     auto of = owner.state == StringId{} ? costs.find(costs_key(owner)) : costs.end();
-    // Samples of the collector are replaced by their parts; all others stay.
+    // Samples of the collector are replaced by their parts; all others stay. Waits, which have
+    // a state, are neither of the collector nor charged.
     if (of == costs.end() || !role.is_collector)
       samples.push_back(sample);
     if (of == costs.end() || role.is_collector || !role.allocation)

@@ -34,6 +34,7 @@ ToldCode::ToldCode(const RecordedPerfMap& map, size_t& left) {
     // A mark says how long the map was at a time: lines up to there were written before it.
     while (mark != marks.end() && mark->size < end)
       ++mark;
+    // None for a line that is not of the format: it names no code.
     auto entry = proc::parse_perf_map_line(text.substr(begin, end - 1 - begin));
     begin = end;
     if (mark == marks.end() || !entry || !add(told, entry->start, entry->last, &remade_))

@@ -28,7 +28,8 @@ public:
 private:
   using Ranges = std::map<uint64_t, uint64_t>;  // first and last addresses, apart
 
-  // Gives whether a part was there before, and adds that to the others.
+  // Adds a range. Gives whether a part of it was there before, and adds that part to `common`,
+  // unless it is null.
   static bool add(Ranges& ranges, uint64_t first, uint64_t last, Ranges* common);
 
   std::vector<PerfMapMark> versions_;
