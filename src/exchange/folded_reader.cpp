@@ -19,6 +19,9 @@ struct MarkedFrame {
   bool is_inlined = false;
 };
 
+// Marks are those of flamegraph.pl: "_[k]" is of the kernel's code, "_[i]" of what was inlined
+// into the frame before. Those of code that was compiled at run time, "_[j]", and of who woke a
+// thread, "_[w]", tell nothing here.
 MarkedFrame without_mark(std::string_view text) {
   constexpr size_t kMarkSize = std::string_view("_[k]").size();
   // A mark alone is a name: nothing would be left of it.
@@ -81,7 +84,7 @@ public:
       : builder_(memory_budget), max_frames_(memory_budget / kFrameSize) {}
 
   Result<Profile> read(std::string_view text) {
-    builder_.take(text.size());
+    builder_.take(text.size());  // the text is in memory, and counts for the budget
     while (!text.empty()) {
       line_number_++;
       std::string_view line = take_line(text);
@@ -110,8 +113,10 @@ private:
   static constexpr uint64_t kFrameSize =
       32;  // what a frame of a stack takes while that is read
 
+  // A line is a stack, its outermost frame first and ";" between frames, a space and a count.
   Result<> add_line(std::string_view line) {
     size_t space = line.rfind(' ');
+    // None for what is no number as well as for one that is too large, or no whole one.
     auto count = space == line.npos ? std::nullopt : parse_decimal(line.substr(space + 1));
     std::string_view last = space == line.npos ? "" : line.substr(space + 1);
     if (!count && !looks_like_number(last))

@@ -67,6 +67,7 @@ public:
 
   // Selects a side of a page that compares: the samples of some of its recordings.
   Result<> choose(std::optional<Side> side) {
+    // Either is in pages of gosym diff alone.
     bool is_comparison = page_.origin.scale_before != 0 || !page_.sides.empty();
     if (!is_comparison && !side)
       return Ok{};
@@ -175,6 +176,7 @@ private:
     profile.duration_ns = origin.duration_ns;
     profile.time_step = origin.time_step_ns;
     profile.filter = origin.selection;
+    // The sum is kept for its limit alone, here and in check_event().
     if (auto added = add_to_sum(counted_, origin.idle_ns, 1); !added)
       return added;
     profile.idle_ns = origin.idle_ns;
@@ -252,6 +254,7 @@ private:
       image.file.gnu_build_id = module.gnu_build_id;
       image.file.go_build_id = module.go_build_id;
       image.debug_package = module.debug_package;
+      // Import paths with a space between.
       for (std::string_view own : split(module.own_modules, ' '))
         if (!own.empty() && image.own.modules.size() < OwnCode::kMaxModules)
           image.own.modules.emplace_back(own);
@@ -271,6 +274,7 @@ private:
     if (!rows)
       return std::move(rows).error();
     for (size_t i = 0; i < *rows; i++) {
+      // Text 0 is none. Frames know a function by its row and 1 more.
       auto name = text(at(table.name, i));
       auto system_name = text(at(table.system_name, i));
       auto file = text(at(table.file, i));
@@ -303,6 +307,7 @@ private:
     return Ok{};
   }
 
+  // Checks the numbers of a row, which step_to() and add_location() use as they are.
   Result<> check_frame(size_t i) const {
     const page::Frames& table = page_.frames;
     struct Cell {
@@ -442,6 +447,8 @@ private:
     return Ok{};
   }
 
+  // Row i of the tree leads from the stack before to the next: so many nodes up, so many new
+  // ones down, and samples that end there.
   Result<> read_stack(size_t i) {
     const page::Tree& tree = page_.tree;
     uint32_t up = at(tree.up, i);
@@ -498,7 +505,7 @@ private:
   }
 
   LocationId add_location(uint32_t row, bool is_part) {
-    const page::Frames& table = page_.frames;
+    const page::Frames& table = page_.frames;  // whose numbers check_frame() has checked
     Location location;
     uint32_t module = at(table.module, row);
     location.mapping = module == 0 ? kNoMapping : mappings_[module - 1];
@@ -529,6 +536,7 @@ private:
       return errorf("{} samples, where {} are left", count, sample_count_ - next_sample_);
     if (count == 0)
       return Ok{};
+    // next_sample_ is the row of the first: samples stand in the order of the tree.
     // Stacks are added whole, and a tree of few bytes can have deep ones any number of times:
     // `up` and `added` of two bytes make another stack of all that is above.
     stack_frames_ += path_.size();
@@ -579,6 +587,8 @@ private:
       whose.number = builder_.add_owner(shown);
     }
     SampleCount sample = {.stack = stack, .owner = *whose.number};
+    // Steps of a page count from its begin, those of a profile from that of its first
+    // recording.
     sample.step = static_cast<uint32_t>(first_step_ + step);
     sample.count = table.count.empty() ? 1 : at(table.count, next_sample_);
     sample.weight = at(table.weight, next_sample_);
@@ -608,7 +618,8 @@ private:
     std::vector<uint64_t> samples(events_.size());
     for (const SampleCount& sample : profile.samples)
       samples[profile.owner(sample).event] += sample.count;
-    // The page has the counts of each event in one row: they become those of one CPU.
+    // The page has the counts of each event in one row: they become those of one CPU. Events of
+    // the side-band are of none: those that were lost stand with the first.
     for (const page::Event& event : events_) {
       CpuCounts counts;
       counts.event = static_cast<uint32_t>(profile.stats.cpus.size());

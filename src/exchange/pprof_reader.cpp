@@ -119,7 +119,7 @@ public:
 
   // Entries that refer to a table are read after it: in the file they come in any order.
   Result<Profile> read() {
-    builder_.take(2 * data_.size());
+    builder_.take(2 * data_.size());  // twice, as what is unpacked grows by doubling
     for (auto step : {&PprofReader::read_texts, &PprofReader::read_header,
                       &PprofReader::read_functions, &PprofReader::read_mappings,
                       &PprofReader::read_locations, &PprofReader::read_samples}) {
@@ -191,6 +191,7 @@ private:
   }
 
   Result<> read_header() {
+    // Numbers of texts: of a type and its unit, and of each comment.
     std::vector<std::pair<uint64_t, uint64_t>> types;
     std::vector<uint64_t> comments;
     auto numbers = numbers_of_profile(types, comments);
@@ -243,7 +244,7 @@ private:
   }
 
   // Recordings count ticks, our own profiles of them nanoseconds: ticks again, where all
-  // samples are some number of them.
+  // samples are some number of them. Profiles of others have no clock_, and no ticks.
   void count_ticks(Profile& profile) const {
     std::vector<RecordedEvent>& events = profile.info.events;
     if (!profile.info.has_counts || !has_ticks(clock_))
@@ -326,7 +327,8 @@ private:
     }
     RecordingInfo& info = builder_.profile().info;
     info.has_counts = shown.size() < types.size();
-    // The default type is shown first: the value that the event has itself.
+    // The default type is shown first: the value that the event has itself. There is one at the
+    // least, for only one of two types is passed over.
     std::swap(shown[0], shown[first]);
     RecordedEvent event = shown[0];
     event.period = period > INT64_MAX ? 1 : std::max<uint64_t>(1, period);
@@ -396,6 +398,7 @@ private:
     ProfileImage image;
     image.kind = kind_of(path);
     image.file.path = path;
+    // The file has one field for ids of both kinds: what is not hexadecimal is Go's.
     if (auto gnu = gnu_build_id_of(build_id))
       image.file.gnu_build_id = *std::move(gnu);
     else
@@ -416,7 +419,8 @@ private:
         location.mapping = found->second;
       }
       frames.clear();
-      // Lines are innermost first, as frames are.
+      // Lines are innermost first, as frames are. numbers_of() has read a copy of the message,
+      // so that none of them has been passed.
       while (message.next(4, kBytes)) {
         auto [none, function, line] = numbers_of<2>(message.get_message());
         auto found = functions_.find(function);
@@ -471,7 +475,8 @@ private:
       Owner owner;
       std::vector<ProfileLabel> labels;
       Result<> done = Ok{};
-      // Fields of a sample may be mixed, so they are collected before any is used.
+      // Fields of a sample may be mixed, so they are collected before any is used: 1 are ids of
+      // locations, 2 values, 3 labels.
       while (done && message.next())
         if (message.tag() == 1 && has_numbers(message))
           append_numbers(message, ids, max_frames_);
@@ -497,7 +502,7 @@ private:
     auto value = text(text_index);
     if (!key || !value)
       return std::move(key ? value : key).error().context("label");
-    bool is_number = text_index == 0;
+    bool is_number = text_index == 0;  // a label has a text or a number; text 0 is none
     if (is_number && number == 0 && *key == "thread")
       return Ok{};  // of a thread without a name
     bool is_owners = false;
@@ -582,7 +587,8 @@ private:
       if (value.number)
         (*value.number == 0 ? sample.weight : others_[*value.number - 1]) = amount;
     }
-    // A sample of nothing tells nothing, unless such are counted. With several values it stays:
+    // A sample of nothing tells nothing, unless such are counted: then the first value is that
+    // count, and has no number. With several values it stays:
     // Go's heap profiles have those, and are to be written as they were.
     bool is_empty = sample.weight == 0 && (values_[0].number || sample.count == 0);
     if (is_empty && others_.empty())
@@ -601,6 +607,7 @@ private:
     Profile& profile = builder_.profile();
     if (others_.empty())
       return;
+    // Rows of zeros are no samples: whoever shows the profile says that it has none.
     if (std::ranges::all_of(values_, [](const Value& value) { return value.total == 0; }))
       profile.samples.clear();
     if (is_ours() && !has_several_)

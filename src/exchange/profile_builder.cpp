@@ -114,6 +114,7 @@ bool is_stand_in(std::string_view name) {
 Unnamed unnamed_by(std::string_view stand_in) {
   if (stand_in == "[kernel]")
     return Unnamed::kNoKernelSymbols;
+  // The first row is the answer if the word of no other fits.
   for (const UnnamedRow& row : std::span(kUnnamedRows).subspan(1)) {
     // is_stand_in() holds, so that a bracket is at the end: there is a byte behind each word
     // that fits.
