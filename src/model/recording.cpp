@@ -71,8 +71,9 @@ std::string time_text(uint64_t nanoseconds) {
 std::string event_text(const RecordedEvent& event) {
   if (event.frequency != 0)
     return fmt::format("{} at {} Hz", event.name, event.frequency);
-  // Amounts of an event with a unit are in that unit already, whatever its period is; only
-  // waits are told with theirs, the threshold that they were chosen by.
+  // A period of 1 is each event, and 0 is not known. Amounts of an event with a unit are in
+  // that unit already, whatever its period is; only waits are told with theirs, the threshold
+  // that they were chosen by.
   if (event.period <= 1 || (!event.unit.empty() && !has_intervals(event)))
     return event.name;
   if (has_intervals(event))
@@ -107,6 +108,7 @@ uint64_t RecordingStats::sum_of(uint64_t CpuCounts::*what) const {
 std::optional<ImageAddress> code_at(std::span<const LoadSegment> segments,
                                     uint64_t file_offset) {
   for (const LoadSegment& segment : segments.first(std::min(segments.size(), kMaxSegments))) {
+    // The distance of an offset before the segment wraps around, to more than any size.
     bool is_code = (segment.flags & PF_X) != 0;
     if (is_code && file_offset - segment.file_offset < segment.file_size)
       return ImageAddress{segment.address + (file_offset - segment.file_offset)};

@@ -65,7 +65,8 @@ inline constexpr UnwindRule kSignalReturn = {.cfa = {Anchor::kStackPointer, 160}
                                              .may_have_left = false,
                                              .is_evaluated = false};
 
-// Likewise on arm64, where a siginfo lies before the ucontext: x29 at 544, sp at 560, pc at 568.
+// Likewise on arm64, where a siginfo lies before the ucontext: x29 at 544, sp at 560, pc at
+// 568.
 inline constexpr UnwindRule kSignalReturnArm64 = {
     .cfa = {Anchor::kStackPointer, 560},
     .is_cfa_loaded = true,

@@ -49,7 +49,8 @@ bool is_uid(std::string_view text) {
   return true;
 }
 
-// "kubepods-burstable-pod0b8d_….slice", "pod0b8d-…"; empty: it is none of a pod.
+// The uid in a part of a path, "kubepods-burstable-pod0b8d_….slice" or "pod0b8d-…"; empty:
+// it is none of a pod. Slices have "_" for "-", which divides their names.
 std::string pod_in(std::string_view part) {
   bool is_slice = part.ends_with(kSlice);
   if (is_slice)
@@ -59,7 +60,7 @@ std::string pod_in(std::string_view part) {
   size_t at = is_slice ? part.rfind("-pod") : part.starts_with("pod") ? 0 : part.npos;
   if (at == part.npos)
     return {};
-  std::string uid(part.substr(at + (is_slice ? 4 : 3)));
+  std::string uid(part.substr(at + (is_slice ? 4 : 3)));  // behind "-pod" or "pod"
   std::ranges::replace(uid, '_', '-');
   return is_uid(uid) ? uid : std::string();
 }
