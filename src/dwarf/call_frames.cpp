@@ -17,7 +17,8 @@ namespace {
 
 using Kind = ColumnRule::Kind;
 
-// From the System V ABI of each machine. That of i386 numbers its registers in .eh_frame so.
+// From the System V ABI of each machine: rsp, rbp and rip; esp, ebp and eip, as .eh_frame of
+// i386 numbers them; sp, x29 and x30. None for a machine whose tables are not read.
 std::optional<FrameColumns> columns_of(uint16_t machine) {
   switch (machine) {
     case EM_X86_64:
@@ -130,6 +131,7 @@ private:
   ImageAddress address_;
 };
 
+// False for a CFA that no rule can tell: find() then leaves the row to evaluate().
 bool Reduction::set_cfa(const FrameRow& row, UnwindRule& rule) const {
   // The CFA counts from any register in the format. A rule can name two: for others, such as
   // r10 in functions that realign their stack, the row has to be evaluated.
@@ -171,6 +173,7 @@ bool Reduction::is_cfa(const ColumnRule& stack_pointer, const UnwindRule& rule) 
   return rule.is_cfa_loaded && place_of(stack_pointer) == rule.cfa;
 }
 
+// False for a place that no rule can tell: find() then leaves the row to evaluate().
 bool Reduction::set_return_address(const ColumnRule& column, UnwindRule& rule) const {
   using ReturnAddress = UnwindRule::ReturnAddress;
   bool has_link = columns_.link != FrameColumns::kNone;
@@ -190,6 +193,7 @@ bool Reduction::set_return_address(const ColumnRule& column, UnwindRule& rule) c
   return has_link && (column.kind == Kind::kUnset || column.kind == Kind::kSame);
 }
 
+// A column without a rule leaves kUnchanged, with which a rule begins.
 void Reduction::set_frame_pointer(const ColumnRule& column, UnwindRule& rule) const {
   using FramePointer = UnwindRule::FramePointer;
   if (auto at = place_of(column)) {
@@ -260,6 +264,8 @@ public:
                 MachineState& state)
       : columns_(columns), order_(order), state_(columns, address, state) {}
 
+  // None without the CFA or the stack pointer of the caller; what else is not known is lost.
+  // `return_column` is the register that the entry names for the return address.
   std::optional<CallerFrame> evaluate(const FrameRow& row, uint64_t return_column) {
     auto cfa = cfa_of(row);
     if (!cfa)
@@ -282,7 +288,7 @@ public:
     return frame;
   }
 
-  // The place that the rule of a column gives for its value.
+  // The place that the rule of a column gives for its value. {} is kLost: it cannot be told.
   CallerRegister locate(const ColumnRule& rule, uint64_t cfa) {
     using To = CallerRegister::Kind;
     auto at_cfa = cfa + static_cast<uint64_t>(rule.value);
@@ -354,6 +360,8 @@ private:
     return base ? std::optional(*base + static_cast<uint64_t>(row.cfa_offset)) : std::nullopt;
   }
 
+  // The value that lies at a place. None if it is lost, or stays in a register that is not
+  // named.
   std::optional<uint64_t> value_of(const CallerRegister& found) {
     switch (found.kind) {
       case CallerRegister::Kind::kInRegister:

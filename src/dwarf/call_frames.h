@@ -31,7 +31,7 @@ public:
   std::optional<elf::AddressRange> function_at(ImageAddress address) const;
   std::vector<elf::AddressRange> functions() const;
 
-  // FrameTable::is_one_piece() over all tables.
+  // FrameTable::is_one_piece() over all tables. Asked before code is named by a label below it.
   bool is_one_piece(ImageAddress begin, ImageAddress address) const;
 
   // The caller, by a rule that has to be evaluated in `state`, that of the function at the
@@ -39,7 +39,8 @@ public:
   std::optional<CallerFrame> evaluate(ImageAddress address, MachineState& state) const;
 
   // The place of a register of the caller. A register without a rule is unchanged, but the
-  // stack pointer, which is the CFA then. `cfa` is that of the function.
+  // stack pointer, which is the CFA then. `cfa` is that of the function. Lost if nothing is
+  // known of the address.
   CallerRegister caller_register(ImageAddress address, uint64_t number, uint64_t cfa,
                                  MachineState& state) const;
 
@@ -48,6 +49,8 @@ private:
     FrameEntry entry;
     FrameRow row;
   };
+  // Runs the program of the entry that holds the address. `wanted` is the number of one more
+  // register whose rule the row shall have; kNone: no other.
   std::optional<Found> find_row(ImageAddress address,
                                 uint64_t wanted = FrameColumns::kNone) const;
   CallFrames(const elf::Image& image, const FrameColumns& columns)

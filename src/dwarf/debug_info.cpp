@@ -15,6 +15,16 @@
 #include "dwarf/line_table.h"
 #include "dwarf/packaged_unit.h"
 
+// open() reads which addresses each unit has. A question opens the unit of its address, finds
+// the function there, and then the calls that were inlined into it. A Session is what libdw has
+// read of all units: it is dropped as a whole when it is too large, so that a Unit and its DIEs
+// are valid until another unit is opened.
+//
+// Functions of libdw give 0 if they have found something, 1 where a list ends, -1 for damage;
+// dwarf_attr() gives null for an attribute that is not there, and dwarf_form*() fail for null.
+// dwarf_attr_integrate() asks also the DIE that a DIE is a copy of. Each walk takes from a
+// Budget, so that a damaged file comes to an end: at 0 it gives what it has found.
+
 namespace gosym::dwarf {
 
 namespace {
@@ -27,6 +37,7 @@ constexpr uint64_t kMaxTexts = 512 << 20;
 // Memory that libdw takes for one more file, about, in bytes.
 constexpr uint64_t kPackagedSize = 16 << 10;
 
+// An attribute of the DIE, or of the one that it is a copy of; 0 if it has none.
 uint32_t number(Dwarf_Die& die, unsigned int name) {
   Dwarf_Attribute attribute;
   Dwarf_Word value = 0;
@@ -117,7 +128,7 @@ std::unique_ptr<DebugInfo> DebugInfo::open(const elf::Image& image, const OtherF
     return nullptr;
   }
   // Without the alternate file, or the package, the rest is still of use: a problem with them
-  // is told, and is no failure.
+  // is told, and is no failure. Without bytes there is none.
   auto other = elf::parse(others.alternate);
   auto plain = other ? PlainFile::make(*other) : PlainFile();
   if (!plain)
@@ -189,7 +200,8 @@ bool DebugInfo::has_code(Dwarf_CU* unit, Dwarf_Die& own) {
   int tag = dwarf_tag(&own);
   if (tag != DW_TAG_compile_unit && tag != DW_TAG_skeleton_unit)
     return false;
-  // A split unit is looked for now, for the warning, and opened when it is needed.
+  // A split unit is looked for now, for the warning, and opened when it is needed. To libdw
+  // those of GNU's split DWARF 4 are skeletons, too.
   bool is_split = type == DW_UT_skeleton;
   split_units_ += is_split ? 1 : 0;
   if (is_split && !(package_ && package_->has(id)) && !(follows_split_ && has_split_file(own)))
@@ -202,6 +214,7 @@ Bytes DebugInfo::section(std::string_view name) const {
   return debug_section(elf_.get(), name);
 }
 
+// Unpacks a package and reads its index. open() goes on without it if that fails.
 Result<> DebugInfo::read_package(const elf::Image& file) {
   auto made = PlainFile::make(file);
   if (!made)
@@ -216,7 +229,8 @@ Result<> DebugInfo::read_package(const elf::Image& file) {
   return Ok{};
 }
 
-// Null if it is in no package.
+// Null if it is in no package, or damaged. `own` is the skeleton, in the program; by `id` the
+// package knows the unit.
 const PackagedUnit* DebugInfo::open_packaged(Dwarf_Die& own, uint64_t id) {
   auto parts = package_ ? package_->find(id) : std::nullopt;
   if (!parts)
@@ -332,6 +346,7 @@ const DebugInfo::UnitRange* DebugInfo::range_at(uint64_t address) const {
   for (int i = 0; i < kMaxTries && range != ranges_.begin(); i++) {
     if (--range; address < range->end)
       return &*range;
+    // Nor does any range before reach so far.
     if (range->max_end <= address)
       break;
   }
@@ -384,7 +399,8 @@ std::unique_ptr<Unit> DebugInfo::read_unit(CodeUnit& code) {
   return unit;
 }
 
-// Null if it is damaged.
+// The table at an offset of a file, which is read once. Null if it is damaged: that is
+// remembered, too.
 const LineTable* DebugInfo::line_table(Dwarf* dwarf, Dwarf_Word offset) {
   auto [known, is_new] = session_->line_tables.try_emplace({dwarf, offset});
   if (!is_new)
@@ -404,7 +420,8 @@ const LineTable* DebugInfo::line_table(Dwarf* dwarf, Dwarf_Word offset) {
   return known->second.get();
 }
 
-// Empty if there is no room.
+// Empty if there is no room: to callers the name or path is not known then. The view is valid
+// for as long as this object, whatever is dropped.
 std::string_view DebugInfo::keep(std::string text) {
   if (text.size() > kMaxNameSize || texts_size_ > kMaxTexts)
     return {};
@@ -447,6 +464,7 @@ std::string_view DebugInfo::source_name_of(Dwarf_Die& function) {
   return name != nullptr ? keep(scope_of(function) + start_of(name)) : "";
 }
 
+// The text before the name of a function, as Scopes::prefix_of() has it: "app::Box<int>::".
 std::string DebugInfo::scope_of(Dwarf_Die function) {
   function = declaration_of(function);
   auto [known, is_new] = session_->scopes.try_emplace(function.cu);
@@ -481,6 +499,7 @@ std::string_view DebugInfo::declared_in(Dwarf_Die& function) {
   });
 }
 
+// The place from which a call that was inlined is made.
 Position DebugInfo::call_position(Unit& unit, Dwarf_Die& inlined) {
   Dwarf_Attribute attribute;
   Dwarf_Word file = 0;
@@ -518,6 +537,8 @@ std::vector<Dwarf_Die> DebugInfo::scopes_at(Unit& unit, uint64_t address) {
 
 void DebugInfo::add_edges(Unit& unit, uint64_t begin, uint64_t end,
                           std::vector<uint64_t>& edges) {
+  // Both ends of what reaches into the range are added, though one may lie outside: whoever
+  // asked drops it.
   auto add = [&](uint64_t from, uint64_t to) {
     if (from < end && to > begin)
       edges.insert(edges.end(), {from, to});
@@ -558,6 +579,7 @@ bool DebugInfo::find(ImageAddress address, std::vector<Call>& calls) {
     return false;
   std::vector<Dwarf_Die> scopes = scopes_at(*unit, to_integer(address));
   size_t first_call = calls.size();
+  // The unit is open already: this drops no session, and `scopes` stay valid.
   Position position = find_position(address);
   // Innermost first. The line table tells where the innermost call is; each call site tells
   // where the one around it is.
@@ -618,7 +640,7 @@ struct FunctionReader {
   std::vector<Unit::Function> functions{};
 
   // Reads all that is below `parent`. Returns where the next DIE after all of that begins, or
-  // null, as for_each_child() does.
+  // null, as for_each_child() does. With `enters_types` code is looked for in types, too.
   char* read(Dwarf_Die parent, int depth, bool enters_types) {
     if (depth == kMaxDepth)
       return nullptr;
@@ -823,6 +845,8 @@ const Scopes::Children& Scopes::children_of(Budget& left, void* parent) {
   // The first call decides, once, whether this unit is read whole.
   if (children_.empty())
     is_whole_ = !notes_siblings(unit_, left);
+  // A unit that is read whole is read by the first call: a DIE without an entry has no children
+  // then.
   if (!children_.contains(parent) && (!is_whole_ || children_.empty()))
     read_children(walk_unit(unit_, left), die_at(is_whole_ ? unit_.addr : parent), is_whole_,
                   0);
@@ -832,6 +856,7 @@ const Scopes::Children& Scopes::children_of(Budget& left, void* parent) {
 
 // None if it is not below scopes and blocks only.
 std::optional<Scopes::Place> Scopes::find(Budget& left, void* address, int hops) {
+  // Scope 0 is that of the unit: it adds nothing to a name.
   Place place{.scope = 0, .around = unit_.addr};
   void* parent = unit_.addr;
   for (int depth = 0; depth < kMaxDepth; depth++) {
@@ -850,6 +875,7 @@ std::optional<Scopes::Place> Scopes::find(Budget& left, void* address, int hops)
   return std::nullopt;
 }
 
+// The number of the scope that a DIE is, which is made when it is first met.
 size_t Scopes::enter(Budget& left, Dwarf_Die die, Place place, int hops) {
   if (auto known = entered_.find(die.addr); known != entered_.end())
     return known->second;
@@ -873,6 +899,7 @@ std::optional<size_t> Scopes::scope_of_declaration(Budget& left, Dwarf_Die& die,
   return place ? std::optional(enter(left, declaration, *place, hops + 1)) : std::nullopt;
 }
 
+// Makes a scope of a DIE that was found at `place`, and gives its number.
 size_t Scopes::make(Budget& left, Dwarf_Die& die, Place place) {
   Scope made = {.outer = place.scope, .name = dwarf_diename(&die), .maker = die.addr};
   int tag = dwarf_tag(&die);
@@ -905,6 +932,8 @@ void Scopes::number_types(Budget& left, void* around, size_t scope) {
       number_types_below(left, parent, scope, 0);
 }
 
+// Numbers the types without a name among the children of `parent`, and in blocks below it: all
+// of these are in `scope`, which counts them.
 void Scopes::number_types_below(Budget& left, void* parent, size_t scope, int depth) {
   if (depth == kMaxDepth)
     return;
@@ -964,6 +993,7 @@ const char* end_of_unit(Dwarf_Die die) {
   Dwarf_Off header_size = dwarf_cuoffset(&unit);
   Dwarf_Off begin = dwarf_dieoffset(&unit) - header_size;
   Dwarf_Off end = 0;
+  // `end` becomes the offset of the unit behind.
   if (dwarf_next_unit(dwarf_cu_getdwarf(die.cu), begin, &end, nullptr, nullptr, nullptr,
                       nullptr, nullptr, nullptr, nullptr) != 0)
     return nullptr;

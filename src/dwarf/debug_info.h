@@ -183,6 +183,7 @@ void for_each_range(const RangeSource* source, Dwarf_Die& die, uint64_t& left, V
   ptrdiff_t offset = 0;
   for (; left > 0; left--) {
     offset = dwarf_ranges(&die, offset, &base, &begin, &end);
+    // 0 is the end of the list, a negative offset damage.
     if (offset <= 0)
       return;
     if (begin < end)
@@ -235,6 +236,7 @@ inline int find_next(DieWalk walk, Dwarf_Die child, char* behind, Dwarf_Die& nex
 template <class Visitor>
 char* for_each_child(DieWalk walk, Dwarf_Die parent, Visitor visit) {
   Dwarf_Die child;
+  // 0: there is one.
   if (dwarf_child(&parent, &child) != 0)
     return nullptr;
   while (walk.left.die_bytes > 0) {
@@ -348,6 +350,8 @@ private:
   Dwarf_Die die_at(void* address) const;
   char* read_children(DieWalk walk, Dwarf_Die parent, bool is_deep, int depth);
   const Children& children_of(Budget& left, void* parent);
+  // `hops` counts the declarations that were followed on the way to a DIE: in a damaged file
+  // they may lead on and on (kMaxHops).
   std::optional<Place> find(Budget& left, void* address, int hops);
   size_t enter(Budget& left, Dwarf_Die die, Place place, int hops);
   std::optional<size_t> scope_of_declaration(Budget& left, Dwarf_Die& die, int hops);

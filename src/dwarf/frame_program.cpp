@@ -301,7 +301,7 @@ std::optional<FrameValue> register_value(uint64_t column, int64_t offset,
   return std::nullopt;
 }
 
-// Reads an operation that pushes a value.
+// Reads an operation that pushes a value. None for any other.
 std::optional<FrameValue> read_operand(uint8_t opcode, Reader& in, const FrameColumns& columns,
                                        ImageAddress address) {
   if (opcode >= DW_OP_lit0 && opcode <= DW_OP_lit31)
@@ -362,6 +362,8 @@ std::optional<FrameValue> apply_to_two(uint8_t opcode, const FrameValue& left,
   }
 }
 
+// The values that an operation takes off the stack. 0 also for those that are not known:
+// read_operand() refuses them.
 size_t operand_count(uint8_t opcode) {
   switch (opcode) {
     case DW_OP_deref:
@@ -639,6 +641,7 @@ std::optional<uint64_t> shift(uint8_t opcode, uint64_t value, uint64_t bits) {
   return opcode == DW_OP_shl ? value << bits : value >> bits;
 }
 
+// None for what compares nothing.
 std::optional<bool> compare(uint8_t opcode, int64_t left, int64_t right) {
   switch (opcode) {
     case DW_OP_eq:
@@ -658,6 +661,7 @@ std::optional<bool> compare(uint8_t opcode, int64_t left, int64_t right) {
   }
 }
 
+// The result of an operation of two values. None for a division by 0, and for other operations.
 std::optional<uint64_t> calculate(uint8_t opcode, uint64_t left, uint64_t right) {
   switch (opcode) {
     case DW_OP_and:

@@ -69,7 +69,8 @@ struct FrameColumns {
 };
 
 // The row of an address that the entry holds. None if an instruction before it is malformed or
-// not known.
+// not known. `wanted` is the number of one more register whose rule the row shall have; kNone:
+// no other.
 std::optional<FrameRow> find_row(const FrameEntry& entry, const FrameColumns& columns,
                                  ByteOrder order, ImageAddress address,
                                  uint64_t wanted = FrameColumns::kNone);

@@ -18,7 +18,7 @@ constexpr uint8_t kBaseMask = 0xf0;  // what is to be added, and whether to look
 
 constexpr uint64_t kHeaderEntrySize = 8;  // of .eh_frame_hdr
 
-// The number alone, without what is to be added to it.
+// The number alone, without what is to be added to it. None for a form that is not known.
 std::optional<uint64_t> read_form(Reader& in, uint8_t encoding, uint8_t pointer_size) {
   auto extend = [](auto value) { return static_cast<uint64_t>(int64_t{value}); };
   switch (encoding & kFormMask) {
@@ -80,6 +80,7 @@ struct Head {
   bool is_common = false;
 };
 
+// None where no whole entry lies, as behind the end of the section.
 std::optional<Head> read_head(const FrameSection& section, uint64_t offset) {
   Reader in(section.bytes, section.order);
   in.bytes(offset);
@@ -102,6 +103,7 @@ std::optional<Head> read_head(const FrameSection& section, uint64_t offset) {
     head.is_common = head.setup == (is_long ? UINT64_MAX : UINT32_MAX);
   } else {
     uint64_t distance = head.body.u32();
+    // A distance that is too long wraps around, to where no common entry is found.
     head.setup = id_offset - distance;
     head.is_common = distance == 0;
   }
@@ -136,6 +138,8 @@ bool read_augmentation(Reader& in, char letter, FrameSetup& setup) {
   }
 }
 
+// Reads a common entry from behind its id on. None if it is damaged, or of a kind that is not
+// known; its functions are left out then.
 std::optional<FrameSetup> read_setup(const FrameSection& section, Reader in) {
   FrameSetup setup{.pointer_size = section.pointer_size};
   uint8_t version = in.u8();
@@ -185,6 +189,7 @@ std::optional<FrameHeader> FrameHeader::read(Bytes bytes, ImageAddress address, 
 }
 
 std::optional<uint64_t> FrameHeader::find(uint64_t wanted, ByteOrder order) const {
+  // read() takes whole entries, so that load() finds the bytes of each: the 0 is never taken.
   auto number = [&](uint64_t offset) {
     auto distance = static_cast<int32_t>(load<uint32_t>(entries, offset, order).value_or(0));
     return to_integer(address) + static_cast<uint64_t>(int64_t{distance});

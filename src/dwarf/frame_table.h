@@ -106,7 +106,8 @@ public:
   // All functions, by address; none if there is only a header.
   std::vector<FrameEntry> functions() const;
   // True if no function here begins or ends between the two addresses, so that code may run
-  // from the lower one to the upper one.
+  // from the lower one to the upper one. Asked before code is named by a label that lies below
+  // it.
   bool is_one_piece(ImageAddress begin, ImageAddress address) const;
 
 private:

@@ -51,6 +51,7 @@ Result<Package> Package::read(const elf::Image& image) {
   uint32_t columns = in.u32();
   uint32_t units = in.u32();
   uint32_t slots = in.u32();
+  // A number that the file has no bytes for fails the reader, which is asked below.
   Reader ids(in.bytes(uint64_t{8} * slots), image.order);
   Reader rows(in.bytes(uint64_t{4} * slots), image.order);
   Bytes kinds = in.bytes(uint64_t{4} * columns);

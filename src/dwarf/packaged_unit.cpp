@@ -35,6 +35,7 @@ std::unique_ptr<PackagedUnit> PackagedUnit::open(const elf::Image& program,
   unit->elf_ = elf_memory(reinterpret_cast<char*>(unit->file_.get()), size);
   for (size_t i = 0; i < sections.size(); i++) {
     // Releases of libdw take one or the other; they only read there.
+    // Section 0 of a file is none.
     Elf_Scn* section = elf_getscn(unit->elf_, i + 1);
     for (Elf_Data* data : {elf_rawdata(section, nullptr), elf_getdata(section, nullptr)}) {
       if (data == nullptr)
@@ -129,6 +130,7 @@ void PackagedUnit::visit_4(Bytes list, uint64_t& left, const Visitor& visit) con
   }
 }
 
+// Entries, each u8 its kind and its operands (DWARF 5, 7.25).
 void PackagedUnit::visit_5(Bytes list, uint64_t& left, const Visitor& visit) const {
   Reader in(list, program_.order);
   uint64_t base = skeleton_.base;
@@ -164,6 +166,7 @@ void PackagedUnit::visit_5(Bytes list, uint64_t& left, const Visitor& visit) con
         end = begin + in.uvarint64();
         break;
       default:
+        // The end of the list, or a kind that is not known.
         return;
     }
     if (!in.ok())

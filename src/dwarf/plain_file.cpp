@@ -86,6 +86,7 @@ Result<Stored> find_stored(const elf::Image& image, const elf::Section& section)
   return stored;
 }
 
+// Writes all `stored.size` bytes to `to`, which has room for them, or fails.
 Result<> unpack(const Stored& stored, std::byte* to) {
   size_t size = 0;
   bool is_whole = false;
@@ -113,7 +114,8 @@ Result<std::vector<Stored>> read_sections_of(const elf::Image& image) {
   for (const elf::Section& section : image.sections) {
     if (!is_of_debugging(section))
       continue;
-    // A section counts by its plain name: .debug_info and .zdebug_info are the same one.
+    // A section counts by its plain name: .debug_info and .zdebug_info are the same one. Both
+    // names have an underscore (is_of_debugging()).
     std::string_view last = section.name.substr(section.name.find('_') + 1);
     bool is_wanted = std::ranges::binary_search(kRead, last);
     bool is_known = std::ranges::any_of(sections, [&](const Stored& known) {
@@ -163,6 +165,7 @@ Result<PlainFile> PlainFile::make(const elf::Image& image) {
     made.add(".debug_frame", 1);
   made.finish();
   if (!has_units)
+    // The byte of .debug_frame, which was added last.
     *made.contents(sections->size()) = {};
   // Unpacked right into the place in the new file: no unpacked section is held twice.
   for (size_t i = 0; i < sections->size(); i++)
