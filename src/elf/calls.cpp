@@ -5,6 +5,11 @@
 #include <algorithm>
 #include <array>
 
+// Each question compares the bytes of code at an address with those of the instructions that it
+// looks for. loaded_from() gives the bytes up to the end of their segment, and none where the
+// file has no code: these are like nothing. Walks of stacks ask, most of it where no unwind
+// table answers, and the symbol table asks where a label ends.
+
 namespace gosym::elf {
 
 namespace {
@@ -40,6 +45,7 @@ bool may_follow_call(const Image& image, ImageAddress address) {
   size_t length = image.machine == EM_AARCH64 ? 4 : 7;  // of x86 the longest, without prefixes
   if (image.machine != EM_X86_64 && image.machine != EM_386 && image.machine != EM_AARCH64)
     return true;
+  // An address below the length wraps around, to where nothing is loaded.
   auto code = image.loaded_from(ImageAddress{to_integer(address) - length});
   if (!code || code->size() < length)
     return true;
@@ -193,6 +199,7 @@ uint64_t size_up_to_padding(const Image& image, ImageAddress address, uint64_t s
 }
 
 bool is_padding(const Image& image, ImageAddress address) {
+  // The bytes up to the next multiple.
   uint64_t size = -to_integer(address) % kAlignment;
   auto loaded = is_of_x86(image) ? image.loaded_from(address) : std::nullopt;
   auto code = loaded ? slice(*loaded, 0, size) : std::nullopt;

@@ -25,7 +25,8 @@ bool is_context_start(const Image& image, ImageAddress address);
 bool is_signal_return(const Image& image, ImageAddress address);
 
 // Finds the function that the code at a return address calls with the result of the call before
-// it, as in exit(main(...)). None for other code. On x86-64 only: elsewhere none.
+// it, as in exit(main(...)). None for other code. On x86-64 only: elsewhere none. So the
+// function that returns there is the first of its stack.
 std::optional<ResultCall> call_with_result(const Image& image, ImageAddress address);
 
 // True if a thread ends itself there with the result of its function, as clone of musl has it.

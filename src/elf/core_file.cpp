@@ -4,6 +4,11 @@
 
 #include "base/reader.h"
 
+// parse_core() goes through the segments: those of memory are counted as far as the file has
+// them, and of notes the four kinds are read that core_file.h lists. A damaged note ends its
+// segment or is passed over, and what it would have told stays unknown. A Reader that has run
+// past its end gives 0, and ok() is false from then on.
+
 namespace gosym::elf {
 
 namespace {
@@ -24,6 +29,7 @@ struct RegisterNumbers {
 constexpr RegisterNumbers kRegisterNumbers[] = {{EM_X86_64, 16, 19, 4, 0},
                                                 {EM_AARCH64, 32, 31, 29, 30}};
 
+// Reads a note NT_PRSTATUS.
 void read_thread(Bytes status, const Image& image, CoreFile& core) {
   // Offset of pr_reg in struct elf_prstatus of 64-bit Linux, which has pr_pid at 32.
   constexpr uint64_t kRegisters = 112;
@@ -46,6 +52,7 @@ void read_thread(Bytes status, const Image& image, CoreFile& core) {
     core.threads[*id] = {*pc, *stack_pointer, *frame_pointer, *link_register};
 }
 
+// Reads a note NT_FILE.
 void read_mappings(Bytes note, ByteOrder order, std::vector<CoreMapping>& mappings) {
   constexpr uint64_t kEntry = 24;
   Reader in(note, order);
@@ -60,6 +67,7 @@ void read_mappings(Bytes note, ByteOrder order, std::vector<CoreMapping>& mappin
   while (in.ok() && entries.remaining() > 0) {
     uint64_t start = entries.u64();
     uint64_t end = entries.u64();
+    // Offsets count in pages.
     uint64_t file_offset = entries.u64() * page_size;
     std::string_view path = in.cstring();
     if (in.ok() && start < end)
@@ -86,6 +94,8 @@ void read_core_notes(Bytes notes, CoreFile& core) {
     in.bytes(std::min<uint64_t>((4 - size % 4) % 4, in.remaining()));
   };
   while (in.ok() && in.remaining() > 0) {
+    // A note has the sizes of its name and of its contents, its type, and both, each padded to
+    // a multiple of 4.
     uint32_t name_size = in.u32();
     uint32_t size = in.u32();
     uint32_t type = in.u32();

@@ -46,6 +46,8 @@ struct RawSection {
   uint32_t info = 0;
 };
 
+// An entry as Elf32_Shdr and Elf64_Shdr have it; none if it is too short. A word is as wide as
+// a pointer.
 std::optional<RawSection> read_section(const Image& image, const TableExtent& table,
                                        uint64_t index) {
   auto in = entry_of(image, table, index);
@@ -68,6 +70,7 @@ std::optional<RawSection> read_section(const Image& image, const TableExtent& ta
   return raw;
 }
 
+// An entry as Elf32_Phdr and Elf64_Phdr have it; none if it is too short.
 std::optional<Segment> read_segment(const Image& image, const TableExtent& table,
                                     uint64_t index) {
   auto in = entry_of(image, table, index);
@@ -111,6 +114,7 @@ Result<> read_ident(Image& image) {
   return Ok{};
 }
 
+// Reads the fields behind the ident, as Elf32_Ehdr and Elf64_Ehdr have them.
 Result<Header> read_header(Image& image) {
   Header header;
   Reader in(tail(image.file, EI_NIDENT), image.order);
@@ -487,6 +491,7 @@ std::string type_of(const Image& image) {
   }
 }
 
+// Names as GOARCH has them, where it has one, but for x86-64.
 std::string machine_of(const Image& image) {
   bool is_big = image.order == ByteOrder::kBig;
   bool is_64 = image.pointer_size == 8;
@@ -558,6 +563,7 @@ uint64_t padding(uint64_t size) {
 // read in all is limited.
 constexpr size_t kMaxNotes = 1 << 20;
 
+// Reads notes of the layout that build_ids() has in image.h. The first id of a kind counts.
 void read_notes(Bytes notes, ByteOrder order, BuildIds& ids) {
   Reader in(notes, order);
   while (in.ok() && in.remaining() > 0) {

@@ -132,12 +132,13 @@ struct FileExtent {
 };
 
 // Places of the tables of segments and sections, for a reader without the whole file: the ELF
-// header is enough, and the first section where their numbers do not fit that. With the table of
-// sections, also the place of their names. Empty for a file that is not ELF.
+// header is enough, and the first section where their numbers do not fit that. With the table
+// of sections, also the place of their names. Empty for a file that is not ELF. The tables
+// come in this order: segments, sections, names.
 std::vector<FileExtent> header_tables(Bytes file);
 
-// Fails for what is not ELF, and for a damaged ELF header or table of segments. A damaged table of
-// sections is no failure: `section_problem` says why there are none.
+// Fails for what is not ELF, and for a damaged ELF header or table of segments. A damaged table
+// of sections is no failure: `section_problem` says why there are none.
 Result<Image> parse(Bytes file);
 
 // Description of an image in words, as file(1) gives one.

@@ -25,6 +25,7 @@ Error unpack_error(lzma_ret status) {
     case LZMA_FORMAT_ERROR:
       return Error("not in .xz format");
     case LZMA_BUF_ERROR:
+      // There is neither input nor room left that would let it go on.
       return Error("cut short");
     case LZMA_MEMLIMIT_ERROR:
       return errorf("needs more than {} MiB to be unpacked", kMaxMemory >> 20);
@@ -53,6 +54,7 @@ Result<std::vector<std::byte>> unpack_minidebuginfo(Bytes section) {
   while (true) {
     stream.next_out = reinterpret_cast<uint8_t*>(data.data()) + stream.total_out;
     stream.avail_out = data.size() - stream.total_out;
+    // LZMA_FINISH says that all input is there.
     lzma_ret status = lzma_code(&stream, LZMA_FINISH);
     if (status == LZMA_STREAM_END) {
       data.resize(stream.total_out);

@@ -29,6 +29,7 @@ struct SlotRelocation {
 // The slot that the code at `address` jumps through; none if it is not the start of a stub.
 using SlotReader = std::optional<uint64_t> (*)(Bytes code, uint64_t address);
 
+// Reads a stub as plt.h has it: beyond the code load() gives none, which is no instruction.
 std::optional<uint64_t> read_slot_x86_64(Bytes code, uint64_t address) {
   size_t at = 0;
   if (load<uint32_t>(code, at) == 0xfa1e0ff3)  // endbr64
@@ -119,10 +120,12 @@ void find_stubs(const Image& image, const Section& section, const Machine& machi
       // The last stub of a section may be followed by padding: no stub is larger than this.
       stubs.push_back({{ImageAddress{address}, size, {}}, *slot});
     }
+    // A stub begins at a multiple of the machine's alignment.
     offset += slot ? kMinSize : machine.alignment;
   }
 }
 
+// Reads an entry of a section of type RELA: the caller has seen that it is all there.
 SlotRelocation read_slot_relocation(Reader& in, const Image& image) {
   SlotRelocation relocation;
   relocation.slot = in.word(image.pointer_size);
@@ -204,9 +207,8 @@ std::vector<PltStub> read_plt(const Image& image) {
   if (stubs.empty())
     return {};
 
-  // A slot has one stub.
-  // A stub is found by the slot that it jumps through, and named by the relocation of that
-  // slot: sections of stubs have no names of their own.
+  // Stubs are sorted by slot, by which name_stubs() finds them. A slot has one stub: of several
+  // the first stays.
   std::ranges::stable_sort(stubs, {}, &Stub::slot);
   auto is_same = [](const Stub& a, const Stub& b) { return a.slot == b.slot; };
   stubs.erase(std::unique(stubs.begin(), stubs.end(), is_same), stubs.end());

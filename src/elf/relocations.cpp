@@ -43,6 +43,7 @@ struct Relocation {
   uint64_t addend = 0;
 };
 
+// Reads pairs of words, a tag and its value. 0 stands for what is not there.
 Dynamic read_dynamic(const Image& image) {
   Dynamic dynamic;
   for (const Segment& segment : image.segments) {
@@ -133,6 +134,8 @@ Relocation read_relocation(const Image& image, Reader& in, bool has_addend) {
   return relocation;
 }
 
+// Applies the table of DT_RELA, whose entries have an addend, or else that of DT_REL. True if a
+// word was changed.
 bool apply(const Image& image, std::span<std::byte> file, const MachineTypes& types,
            const Dynamic& dynamic, bool has_addend) {
   uint64_t table = has_addend ? dynamic.rela : dynamic.rel;
@@ -159,7 +162,8 @@ bool apply(const Image& image, std::span<std::byte> file, const MachineTypes& ty
 }  // namespace
 
 bool relocate(const Image& image, std::span<std::byte> file) {
-  // Programs that are loaded where they were linked have their pointers in place.
+  // Programs that are loaded where they were linked have their pointers in place. Bytes that
+  // are not those of the image are left alone.
   if (image.type != ET_DYN || file.data() != image.file.data() ||
       file.size() != image.file.size())
     return false;

@@ -8,6 +8,12 @@
 #include "elf/calls.h"
 #include "elf/x86_instruction.h"
 
+// A Way goes along the code, instruction by instruction, and knows where the stack pointer and
+// the frame pointer lie by what they were where it began. A return on it then tells the
+// caller's place. Opcodes are those of the manuals (Intel SDM, volume 2); is() asks for one of
+// one byte, extension() for the middle bits of ModRM, which tell instructions of one opcode
+// apart.
+
 namespace gosym::elf {
 
 namespace {

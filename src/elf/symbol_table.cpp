@@ -144,6 +144,7 @@ bool is_function(const Image& image, const std::vector<Section>& code,
 
 bool is_label(const std::vector<Section>& code, const RawSymbol& symbol,
               std::string_view name) {
+  // Marks name nothing: '$' tells where code and data begin, '.' is the compiler's.
   bool is_mark =
       symbol.type() == STT_NOTYPE && (name.starts_with('$') || name.starts_with('.'));
   return symbol.size == 0 && !is_mark && room_at(code, ImageAddress{symbol.value}) > 0;
@@ -257,6 +258,7 @@ void SymbolTable::lay_out() {
 }
 
 // Drops the labels inside of functions and the aliases, and gives the others their sizes.
+// `places` are where data lies.
 void SymbolTable::bound_labels(const std::vector<Section>& code,
                                std::vector<ImageAddress> places) {
   std::sort(labels_.begin(), labels_.end(), is_before);

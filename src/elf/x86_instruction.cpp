@@ -54,6 +54,7 @@ private:
   }
 
   bool read_opcode() {
+    // There is a byte: read_prefixes() has looked.
     uint8_t first = *peek();
     // In 64-bit code these have no other meaning: VEX and EVEX.
     if (found_.rex == 0 && (first == 0xc4 || first == 0xc5 || first == 0x62))
@@ -112,6 +113,7 @@ private:
              !in(0x24, 0x27) && !in(0x36, 0x37) && !in(0x39, 0x3f);
     if (found_.map != Map::kOneByte)
       return true;
+    // Pushes and pops of segments and decimal adjustments.
     bool is_old = in(0, 0x3f) && (found_.opcode & 7) >= 6;
     // Behind a REX prefix none comes: the processor would forget the first one.
     bool is_prefix = in(0x40, 0x4f) || in(0x64, 0x67) || in(0xf0, 0xf0) || in(0xf2, 0xf3);
@@ -119,6 +121,7 @@ private:
            !in(0xc4, 0xc5) && !in(0xce, 0xce) && !in(0xd4, 0xd6) && !in(0xea, 0xea);
   }
 
+  // True if a byte ModRM follows the opcode.
   bool has_operands() const {
     switch (found_.map) {
       case Map::kOneByte:
@@ -126,6 +129,8 @@ private:
                in(0x6b, 0x6b) || in(0x80, 0x8f) || in(0xc0, 0xc1) || in(0xc6, 0xc7) ||
                in(0xd0, 0xd3) || in(0xd8, 0xdf) || in(0xf6, 0xf7) || in(0xfe, 0xff);
       case Map::k0f:
+        // All but these: syscall to ud2, rdmsr and the like, emms, jumps, push and pop of fs
+        // and gs, cpuid, rsm, bswap.
         return !in(0x05, 0x0b) && !in(0x30, 0x37) && !in(0x77, 0x77) &&
                (found_.is_vector || !in(0x80, 0x8f)) && !in(0xa0, 0xa2) && !in(0xa8, 0xaa) &&
                !in(0xc8, 0xcf);
@@ -171,7 +176,7 @@ private:
     return number.has_value();
   }
 
-  // Sign-extended. 0 for none of its bytes.
+  // A number of so many bytes, sign-extended; 0 if it has none. None if the code ends before.
   std::optional<int64_t> read_number(size_t size) {
     auto bytes = slice(code_, at_, size);
     if (!bytes)
@@ -194,6 +199,8 @@ private:
       case Map::k0f:
         if (in(0x80, 0x8f) && !found_.is_vector)
           return 4;
+        // These have one byte, as many as true is: pshuf and shifts, shld, shrd, bt and the
+        // like, cmp, pinsrw to shufp.
         return in(0x70, 0x73) || in(0xa4, 0xa4) || in(0xac, 0xac) || in(0xba, 0xba) ||
                in(0xc2, 0xc2) || in(0xc4, 0xc6);
       case Map::k0f38:
