@@ -38,14 +38,18 @@ public:
   }
 
 private:
+  // kEnd: no node, but the end of a list, or damage. kOther: a node that does not hold the
+  // address; the next may. kFound: one that does; nothing behind it matters.
   enum class Met : uint8_t { kEnd, kOther, kFound };
 
+  // `base` is where its ranges count from; `may_hold`: all nodes around it hold the address.
   Met read_node(uint64_t base, bool may_hold, int depth) {
     uint64_t count = in_.uvarint64();
     // A node without ranges ends a list of nodes.
     if (count == 0)
       return Met::kEnd;
-    // Nothing tells where a node ends that is too deep to be read: the tree makes no sense then.
+    // Nothing tells where a node ends that is too deep to be read: the tree makes no sense
+    // then.
     if (depth > kMaxNested) {
       in_.bytes(UINT64_MAX);
       return Met::kEnd;
@@ -57,6 +61,7 @@ private:
       uint64_t size = in_.uvarint64();
       if (i == 0)
         first = begin;
+      // A begin above the address wraps around to a large difference.
       holds |= address_ - begin < size;
     }
     bool has_children = in_.u8() != 0;
@@ -151,9 +156,9 @@ Result<GsymFile> GsymFile::parse(Bytes file) {
   return parsed;
 }
 
-// The kind of the program and the places of its code are the last text of the table, in the form
-// that gsym_file.h describes: GSYM has no field for them, and other readers pass over a text that
-// no function names.
+// The kind of the program and the places of its code are the last text of the table, in the
+// form that gsym_file.h describes: "gosym: go code=0x1000+0x5000@0x401000,...". GSYM has no
+// field for them, and other readers pass over a text that no function names.
 void GsymFile::read_facts() {
   std::string_view all = as_text(texts_);
   if (!all.ends_with('\0'))
@@ -171,6 +176,7 @@ void GsymFile::read_facts() {
 }
 
 uint64_t GsymFile::begin_of(uint32_t index) const {
+  // parse() has seen that the table has an offset for each function: the 0 is never taken.
   uint64_t at = uint64_t{index} * offset_size_;
   switch (offset_size_) {
     case 1:
@@ -217,7 +223,8 @@ std::string_view GsymFile::text(uint32_t offset) const {
   return load_cstring(texts_, offset).value_or("");
 }
 
-// Folder and name with a slash between. Empty if there is none, or no room.
+// Folder and name with a slash between. Empty if there is none, or no room. Texts in the map do
+// not move: the view is valid as long as this object.
 std::string_view GsymFile::path(uint32_t file) {
   if (auto known = paths_.find(file); known != paths_.end())
     return known->second;
@@ -241,7 +248,8 @@ GsymFile::Position GsymFile::position(uint32_t file, uint32_t line) {
 }
 
 // None before the first row. Of several rows at the address itself the first counts, as it does
-// for LLVM's reader.
+// for LLVM's reader. `lines` are the contents of a part of type 1 (gsym_file.h), of the
+// function at `begin`.
 std::optional<GsymFile::Row> GsymFile::find_row(Bytes lines, uint64_t begin,
                                                 uint64_t address) const {
   Reader in(lines, order_);
@@ -317,6 +325,7 @@ bool GsymFile::find(uint64_t address, std::vector<Call>& calls) {
   }
   // A call's place is where the next inner one is called: positions move outward by one.
   Position place = row ? position(row->file, row->line) : Position();
+  // Node 0 is the function itself, which comes last.
   for (size_t i = nodes.size(); i-- > 1;) {
     calls.push_back({.function = text(nodes[i].name),
                      .file = place.file,

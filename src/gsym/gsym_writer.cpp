@@ -57,6 +57,7 @@ uint8_t size_of_offsets(uint64_t largest) {
   return 8;
 }
 
+// The text that gsym_file.h describes: "gosym: go code=0x1000+0x5000@0x401000,...".
 std::string text_of(const Facts& facts) {
   std::string text = fmt::format("{} {} code=", kFactsBegin, facts.is_go ? "go" : "native");
   for (size_t i = 0; i < facts.code.size(); i++) {
@@ -89,6 +90,7 @@ uint32_t GsymWriter::text(std::string_view text) {
   return known->second;
 }
 
+// The number of a file: its place in the table, whose entries are u32 folder and u32 name.
 uint32_t GsymWriter::file(std::string_view path) {
   auto [known, is_new] =
       file_numbers_.try_emplace(std::string(path), static_cast<uint32_t>(files_.size() / 8));
@@ -121,6 +123,7 @@ void GsymWriter::add(uint64_t begin, uint64_t end, std::span<const Call> calls,
                      bool begins_function) {
   if (calls.empty() || begin >= end || calls.back().function.empty())
     return;
+  // The last call is the function itself, into which the others are inlined.
   uint32_t name = text(calls.back().function);
   // A range goes on with the function before it if it follows it, has its name, and begins none
   // itself; sizes have 32 bits.
@@ -140,6 +143,7 @@ void GsymWriter::add(uint64_t begin, uint64_t end, std::span<const Call> calls,
   for (size_t i = calls.size() - 1; i-- > 0;) {
     const Call& site = calls[i + 1];
     NodeKey key{node, text(calls[i].function), file(site.file), site.line};
+    // One call, by its name and place, is one node, however many pieces it has.
     auto [known, is_new] = known_.try_emplace(key, nodes_.size());
     if (is_new) {
       nodes_[node].inner.push_back(nodes_.size());
@@ -155,6 +159,7 @@ void GsymWriter::pack_lines(std::string& out) const {
   put_sleb(kLeastStep, out);
   put_sleb(kLargestStep, out);
   put_uleb(rows_[0].line, out);
+  // Readers begin with this state.
   Row last{nodes_[0].ranges[0].first, 1, rows_[0].line};
   for (const Row& row : rows_) {
     if (row.file != last.file) {
@@ -188,11 +193,12 @@ void GsymWriter::pack_lines(std::string& out) const {
   out += static_cast<char>(kEndLines);
 }
 
+// `base` is what its ranges count from: the begin of the function, or of the first range of the
+// node around it.
 void GsymWriter::pack_node(size_t number, uint64_t base, std::string& out) const {
   const Node& node = nodes_[number];
   put_uleb(node.ranges.size(), out);
   for (auto [begin, end] : node.ranges) {
-    // Ranges count from the first range of the node above, as the format has it.
     put_uleb(begin - base, out);
     put_uleb(end - begin, out);
   }
