@@ -58,6 +58,7 @@ std::string difference(const elf::Image& image, const Identity& wanted) {
   return fmt::format("CRC is {:#x}, not {:#x}", crc, wanted.crc);
 }
 
+// Opens a file that was found, and fails if it is not the one that is looked for.
 Result<DebugFile> open_found(const UniqueFd& found, std::string path, const Identity& wanted) {
   auto file = MappedFile::open(found);
   if (!file)
@@ -113,6 +114,8 @@ Result<std::optional<DebugFile>> open_candidate(const std::string& path,
   return std::optional(*std::move(file));
 }
 
+// Asks the servers. None if they have no such file, or may not be asked. `path` is what
+// progress names the file by.
 Result<std::optional<DebugFile>> fetch(const Identity& wanted, const std::string& path,
                                        const DebugFileOptions& options) {
   if (!options.debuginfod || wanted.build_id.empty())
@@ -122,7 +125,8 @@ Result<std::optional<DebugFile>> fetch(const Identity& wanted, const std::string
     return std::move(fetched).error();
   if (!*fetched)
     return std::optional<DebugFile>();
-  // The file is checked like any other: a server may send anything.
+  // The file is checked like any other: a server may send anything. The cache is the system's,
+  // whatever --symfs is.
   auto file = open_candidate(**fetched, "", wanted);
   if (!file)
     options.debuginfod->refuse(wanted.build_id);
@@ -217,6 +221,7 @@ Result<std::optional<DebugFile>> open_debug_file(const elf::Image& image,
                   .image_root = options.symfs,
                   .code = image.sections.empty() ? std::vector<elf::AddressRange>()
                                                  : elf::code_ranges(image)};
+  // Without a link only places by build id are looked at, and no CRC is compared.
   if (link && *link)
     wanted.crc = (*link)->crc;
   auto file = open_first(debug_file_places(image, path, options), wanted, path, options);
@@ -294,6 +299,7 @@ std::optional<DebugFile> open_package(const elf::Image& image, const std::string
   for (const std::string& candidate : candidates) {
     UniqueFd found = find_file(candidate, options.symfs);
     auto file = found ? MappedFile::open(found) : Error("not found");
+    // A file that cannot be used, or has no index of units, is passed over.
     auto binary = file ? Binary::open(*std::move(file)) : std::move(file).error();
     if (!binary || !(*binary)->image().find_section(".debug_cu_index"))
       continue;

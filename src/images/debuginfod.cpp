@@ -87,6 +87,7 @@ void become_owner(const std::string& cache) {
   if (setgroups(0, nullptr) != 0 ||
       setresgid(status.st_gid, status.st_gid, status.st_gid) != 0 ||
       setresuid(status.st_uid, status.st_uid, status.st_uid) != 0)
+    // The worker is gone then, which gosym reports as a crash.
     _exit(1);
 }
 
@@ -261,6 +262,8 @@ std::string reason_in(std::string_view said) {
 
 // The tool says of a file that reaches the limit only that it could not be written.
 Message answer_of(const Transfer& transfer, int status, const std::string& said) {
+  // The tool prints the system's text of an error: ENOENT where no server has the file. work()
+  // has set the language to that of strerrordesc_np().
   std::string reason = reason_in(said);
   if (status != 0 && reason == strerrordesc_np(ENOENT))
     return {.kind = Message::Kind::kMissing};
@@ -294,6 +297,7 @@ std::optional<Message> run_tool(Transfer& transfer) {
   // The pipe is closed when the tool ends only if no end for writing is left here.
   to.reset(-1);
   auto said = hear(transfer, from.get());
+  // The tool still runs: work() ends it, by ending the thread that has started it.
   if (!said)
     return std::nullopt;
   int status = wait_for_end(pid);
@@ -441,6 +445,7 @@ Result<std::optional<std::string>> read_answer(const Message& message) {
 
 bool ask_worker(int worker, std::string_view build_id, bool is_refused) {
   FileQuestion question{.is_refused = is_refused};
+  // Callers have seen that the id is no longer than kMaxBuildId.
   std::memcpy(question.build_id, build_id.data(), build_id.size());
   return ::send(worker, &question, offsetof(FileQuestion, build_id) + build_id.size(),
                 MSG_NOSIGNAL) >= 0;

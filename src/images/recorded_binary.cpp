@@ -11,6 +11,10 @@
 #include "base/text.h"
 #include "elf/image.h"
 
+// A file is told to be the recorded one by its build ids, or, without any that tell files
+// apart, by size, segments and time of change (difference()). A file that is not taken gives an
+// Unnamed, which is why its code has no names, and words for the user.
+
 namespace gosym {
 
 namespace {
@@ -129,6 +133,7 @@ RecordedBinary check_recorded_binary(const RecordedImage& image, const UniqueFd&
   if (!binary)
     return refuse(Unnamed::kChanged, binary.error().message());
   const elf::Image& now = (*binary)->image();
+  // The copy has a time of its own, which tells nothing.
   bool is_copy = is_held && is_sealed(found);
   std::string differs =
       difference(image, now, is_copy ? std::nullopt : std::optional((*binary)->mtime_ns()));
