@@ -9,6 +9,10 @@
 #include "base/text.h"
 #include "code/llvm.h"
 
+// LLVM gives an instruction as text, and calls tell() for each address that it finds in it,
+// with the References that create() was given. One disassembler decodes code of one machine;
+// decode() puts the prefixes of x86-64 together with the instruction behind them.
+
 namespace gosym::code {
 
 namespace {
@@ -66,6 +70,7 @@ const char* Disassembler::tell(void* references, uint64_t value, uint64_t* type,
                                uint64_t /*pc*/, const char** name) noexcept {
   // LLVM calls this for operands that may be addresses, to have them named. No name is given:
   // the text keeps the number, and the reference is noted for whoever shows the instruction.
+  // `type` has what the reference comes from, and takes what it was found to be: 0 is nothing.
   auto& told = *static_cast<References*>(references);
   if (*type == kBranch)
     told.target = ImageAddress{value};
@@ -84,8 +89,10 @@ Result<Disassembler> Disassembler::open(uint16_t machine, Syntax syntax) {
   const Llvm* llvm = find_llvm(machine);
   if (!llvm)
     return no_library();
+  // References outlive the context, which keeps their address.
   auto references = std::make_unique<References>();
   const char* features = llvm->version == 14 ? found->features_of_14 : found->features;
+  // No kind of CPU is named, and no operand is looked up: "", 0 and null.
   Context context(llvm->create(found->triple, "", features, references.get(), 0, nullptr,
                                &Disassembler::tell),
                   llvm->dispose);
@@ -122,6 +129,7 @@ Instruction Disassembler::decode(Bytes code, ImageAddress address) {
 }
 
 Instruction Disassembler::decode_part(Bytes code, ImageAddress address) {
+  // LLVM takes bytes that it could change: they are copied. decode() has cut them to kLongest.
   uint8_t bytes[kLongest];
   std::memcpy(bytes, code.data(), code.size());
   *references_ = {};

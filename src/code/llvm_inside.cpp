@@ -34,6 +34,8 @@ const Llvm* find_llvm(uint16_t machine) {
                                  .set_options = LLVMSetDisasmOptions,
                                  .disassemble = LLVMDisasmInstruction,
                                  .dispose = LLVMDisasmDispose};
+  // LLVM registers a machine once, however often it is asked. Disassembler::open() asks for
+  // these two alone.
   if (machine == EM_X86_64) {
     LLVMInitializeX86TargetInfo();
     LLVMInitializeX86TargetMC();
