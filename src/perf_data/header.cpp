@@ -87,6 +87,7 @@ void name_event(std::string name, std::span<const uint64_t> ids, size_t place, H
     header.attrs[place].name = std::move(name);
 }
 
+// Reads the feature kEventDesc of layout.h.
 void read_event_names(Reader& in, Header& header) {
   uint32_t count = std::min<uint32_t>(in.u32(), kMaxAttrs);
   // The attrs are there a second time, with names. The first ones are kept, as they say what
@@ -122,6 +123,7 @@ void read_build_ids(Bytes section, Header& header) {
   }
 }
 
+// Reads the feature kClockData: one moment, since 1970 and by the clock of the samples.
 void read_clock(Reader& in, Header& header) {
   in.u32();  // version
   in.u32();  // the clock
@@ -133,6 +135,8 @@ void read_clock(Reader& in, Header& header) {
   header.clock_ns = clock;
 }
 
+// `section` has the contents that layout.h tells for each; a Reader that has run past its end
+// gives 0 and empty texts.
 void read_feature(uint32_t feature, Bytes section, Header& header) {
   Reader in(section);
   switch (static_cast<Feature>(feature)) {
@@ -202,6 +206,7 @@ Result<> read_attrs(const raw::Input& file, const Section& section, uint64_t ent
   return header.attrs.empty() ? errorf("perf.data header: no events") : Result<>(Ok{});
 }
 
+// `bits` stands at the 256 bits of the header, one for each feature that the file has.
 void read_features(const raw::Input& file, Reader& bits, Header& header) {
   std::vector<uint32_t> features;
   for (uint32_t word = 0; word < kFeatureBits / 64; word++)
@@ -227,6 +232,7 @@ void read_features(const raw::Input& file, Reader& bits, Header& header) {
 }
 
 Result<> read_file_header(const raw::Input& file, Bytes begin, Header& header) {
+  // The magic was found: `begin` has its 8 bytes.
   Reader in(begin.subspan(sizeof(uint64_t)));
   uint64_t size = in.u64();
   uint64_t entry_size = in.u64();
@@ -332,6 +338,8 @@ BuildId read_build_id(Bytes bytes, uint8_t size) {
   return id;
 }
 
+// Takes the attr of a record, which has a whole header, as Records::next() gives no shorter
+// one.
 void add_attr(Bytes record, Header& header) {
   Bytes body = record.subspan(sizeof(perf_event_header));
   // The attr tells its own size; the ids are all that follows.
@@ -364,6 +372,7 @@ void add_feature(Bytes record, Header& header) {
 
 void add_build_id(Bytes record, Header& header) {
   constexpr size_t kMaxBuildIds = 1 << 18;
+  // The record is kBuildId of layout.h; a file has the same ones as a feature.
   Reader in(record);
   in.u32();  // type
   uint16_t misc = in.u16();

@@ -35,6 +35,7 @@ std::optional<RecordedImage> file_now(const RecordedImage& image, const std::str
 std::string distrust(const RecordedImage& image, const RecordedImage& now,
                      const FilePlaces& places) {
   std::string_view problem;
+  // An inode of 0 is not known, and below --symfs lie copies, which have others.
   if (image.is_deleted)
     problem = "it was deleted";
   else if (image.inode != 0 && image.inode != now.inode && places.symfs.empty())

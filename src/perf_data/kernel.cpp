@@ -80,6 +80,7 @@ void add_mapping(const RawMapping& mapping, KernelPlaces& places) {
     // that symbol as its offset in the file, for perf to see by how much the kernel was moved.
     places.symbol_address = mapping.file_offset;
   } else if (places.modules.size() < kMaxModules) {
+    // Other mappings of the kernel are modules.
     uint64_t limit = mapping.length > UINT64_MAX - mapping.start
                          ? UINT64_MAX
                          : mapping.start + mapping.length;
@@ -98,6 +99,7 @@ bool is_running(const Header& header, const FilePlaces& places) {
 
 Result<std::string> kernel_symbols(const RunningKernel& kernel, const KernelPlaces& places,
                                    const KernelAddresses& addresses) {
+  // None were opened: with --symfs the files are of another system, and so is its kernel.
   if (!kernel.symbols)
     return Error("it is not looked for here");
   lseek(kernel.symbols.get(), 0, SEEK_SET);  // another recording may have read them
@@ -113,6 +115,7 @@ Result<std::string> kernel_symbols(const RunningKernel& kernel, const KernelPlac
   if (first == symbols.end() || first->address != places.symbol_address)
     return Error("it lay elsewhere, before the machine was started anew");
   std::erase_if(symbols, [&](const auto& symbol) { return !is_where_it_was(symbol, places); });
+  // Symbols that no sample needs are left out, as a recorder leaves them out.
   KernelSymbols kept(symbols);
   kept.want(std::vector<uint64_t>(addresses.begin(), addresses.end()));
   return kept.take();

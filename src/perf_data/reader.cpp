@@ -212,7 +212,8 @@ Result<ReadFile> Conversion::run(const FilePlaces& places, const RunningKernel& 
   // Not before all records are read: any of them may tell the build id of a path.
   std::set<std::string> unchecked;
   recording_.images = std::move(images_).find(header_.build_ids, places, unchecked);
-  // From here on it is a recording, read as any other.
+  // From here on it is a recording, read as any other. The memory of its events is added to
+  // what is taken already.
   if (auto events = raw::read_events(recording_, recording_.memory); !events)
     return std::move(events).error();
   if (!kernel_addresses_.empty())
@@ -283,6 +284,7 @@ Result<> Conversion::take(Bytes record) {
       has_trace_ = true;
       return Ok{};
     default:
+      // Smaller numbers are of the kernel's records, larger ones of perf's own.
       if (type_of(record) < kHeaderAttr)
         take_other(record);
       return Ok{};
@@ -312,6 +314,7 @@ const EventAttr* Conversion::attr_of(Bytes record) const {
   if (header_.attrs.empty())
     return nullptr;
   const EventAttr& first = header_.attrs.front();
+  // The number of its event is at one place in all samples of a file.
   auto place = place_of_id(first.attr);
   // Without numbers in the samples all of them count for the first event.
   if (header_.attrs.size() == 1 || !place)
@@ -407,6 +410,8 @@ void Conversion::add_deferred() {
 }
 
 void Conversion::add(Sample sample, const EventAttr& attr) {
+  // number_events() has given each attr the index of an event that is there. A weight of 0
+  // stands for what the event's period says.
   RecordedSample recorded = {
       .time = sample.time,
       .pid = sample.pid,
@@ -444,10 +449,12 @@ void Conversion::take_other(Bytes record) {
     return;
   const perf_event_attr& attr = header_.attrs.front().attr;
   size_t size = trailer_size(attr);
+  // Damaged records are counted where a recording of ours has its damaged chunks of events.
   if (record.size() < kHeaderSize + size) {
     recording_.damaged_chunks++;
     return;
   }
+  // Trailers are read by the attr of the first event: those of a file have one layout.
   // The body ends where the trailer begins, and only the trailer tells the time.
   size_t trailer = place_of_trailer(record, size);
   Trailer told = read_trailer(record.subspan(trailer, size), attr);
@@ -475,6 +482,7 @@ void Conversion::take(SidebandRecord record, const Trailer& trailer, Bytes bytes
     uint64_t counter = load<uint64_t>(bytes, kHeaderSize + 16).value_or(0);
     // A damaged file may name any number of counters.
     constexpr size_t kMaxCounters = 1 << 16;
+    // Such times are summed up over all events: they are put down to event 0.
     if (throttling_.size() < kMaxCounters)
       counts_[{counted_cpu(trailer.cpu, 0), 0}].throttled_ns +=
           throttling_[counter].ended_by(*throttle);
@@ -521,6 +529,7 @@ void Conversion::take_mapping(const RawMapping& mapping, const BuildId& id, uint
   // The build id took the place of device and inode in the record.
   if (!id.bytes.empty())
     of_file.file = {};
+  // An image has the path. Memory that no file backs is no image, and its event keeps the name.
   ImageId image = images_.of(of_file, id);
   chunks_.add(MapEvent{.time = mapping.time,
                        .pid = mapping.pid,
@@ -541,6 +550,7 @@ void Conversion::set_info() {
   info.command_line = header_.command_line;
   info.cpu_count = header_.cpu_count;
   info.sampler = "perf";
+  // The chunks in memory have the form that this gosym writes.
   recording_.major = raw::kMajorVersion;
   recording_.minor = raw::kMinorVersion;
 }
@@ -553,6 +563,7 @@ void Conversion::set_times(const FilePlaces& places) {
   // is_running() compares the clock of the last sample that was read with the end of the file.
   header_.last_time = last_time_;
   recording_.monotonic_ns = recording_.begin_time = begin;
+  // Losses are counted from here on (set_counts()).
   recording_.stats.time = begin;
   // With CLOCK_DATA the file pairs a time since 1970 with one of its clock. Otherwise the last
   // sample is taken to be as old as the file, which perf writes until the end.
@@ -584,6 +595,8 @@ void Conversion::set_counts() {
   raw::add_counts(std::move(stats), recording_);
 }
 
+// Takes the names of the kernel that runs if they are those of the recording. A note, which
+// reports show, says why not.
 void Conversion::name_kernel(const RunningKernel& kernel, const FilePlaces& places) {
   if (!is_running(header_, places)) {
     recording_.notes.emplace_back(

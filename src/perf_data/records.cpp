@@ -120,6 +120,7 @@ bool Records::unpack_more() {
   unpacked_.erase(0, std::exchange(unpacked_at_, 0));
   size_t kept = unpacked_.size();
   unpacked_.resize(kept + kUnpackedAtOnce);
+  // zstd goes on where it was, in the piece as in its window of what came before.
   ZSTD_outBuffer out = {unpacked_.data() + kept, kUnpackedAtOnce, 0};
   ZSTD_inBuffer in = {packed_.data(), packed_.size(), packed_at_};
   size_t status = ZSTD_decompressStream(zstd_.get(), &out, &in);

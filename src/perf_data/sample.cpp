@@ -62,6 +62,8 @@ uint64_t marker_of(uint16_t misc) {
   }
 }
 
+// `part` is the last marker; what belongs to a guest or a hypervisor is left out. Behind the
+// marker of a deferred stack comes its cookie.
 void add_address(uint64_t part, uint64_t address, Sample& sample) {
   if (part == kKernelMarker)
     sample.kernel_stack.push_back(address);
@@ -194,6 +196,7 @@ void take_ip_as_stack(Sample& sample) {
   add_address(marker_of(sample.misc), sample.ip, sample);
 }
 
+// Each field takes 8 bytes. Without sample_id_all other records have none.
 size_t trailer_size(const perf_event_attr& attr) {
   constexpr uint64_t kFields = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID |
                                PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER;
@@ -202,6 +205,7 @@ size_t trailer_size(const perf_event_attr& attr) {
              : 8 * static_cast<size_t>(std::popcount(attr.sample_type & kFields));
 }
 
+// IDENTIFIER, which comes last, is of no use.
 Trailer read_trailer(Bytes trailer, const perf_event_attr& attr) {
   Reader in(trailer);
   auto read = [&](uint64_t field) { return (attr.sample_type & field) != 0 ? in.u64() : 0; };

@@ -36,6 +36,8 @@ constexpr std::array<int8_t, 31> kOfArm64 = {0,  1,  2,  3,  4,  5,  6,  7,  8, 
 constexpr Machine kX86 = {kOfX86, 16, 6, 7, 8};
 constexpr Machine kArm64 = {kOfArm64, kOfArm64.size(), 29, 31, 32};
 
+// Null for a machine whose registers are not known. A file that names none is taken for one of
+// x86-64.
 const Machine* machine_of(const std::string& name) {
   if (name == "aarch64" || name == "arm64")
     return &kArm64;
@@ -146,6 +148,7 @@ std::span<const StackWord> ProcessStacks::words_of(Sample& sample, const perf_ev
   if (sample.stack.empty())
     return {};
   top_.assign((misaligned + sample.stack.size()) / 8, 0);
+  // Bytes behind the last whole word are left out.
   if (!top_.empty())
     std::memcpy(reinterpret_cast<std::byte*>(top_.data()) + misaligned, sample.stack.data(),
                 top_.size() * 8 - misaligned);
