@@ -13,6 +13,13 @@
 
 #include "base/text.h"
 
+// demangle() asks the library that reads the scheme of a name, Rust first, and shortens what it
+// gives. A name can be made to stand for gigabytes, and libiberty cannot be told to stop: so
+// names are refused beforehand that would take long, and what is printed is bounded.
+//
+// Names are shortened by their brackets alone. Those of operators and arrows are none
+// (size_without_brackets()), and what does not pair is left as it is.
+
 namespace gosym {
 
 namespace {
@@ -54,6 +61,7 @@ std::optional<std::string> run(Demangler demangler, const char* name, int option
     jumps++;
     return std::nullopt;
   }
+  // 0 is a name that it cannot read.
   if (demangler(name, options, append, output.get()) == 0)
     return std::nullopt;
   return std::move(output->text);
@@ -170,7 +178,8 @@ std::vector<std::string_view> split_arguments(std::string_view text, bool is_rus
 }
 
 // A function that calls a lambda, of std::function for one, differs by nothing else from those
-// that call others: "void (), main::{lambda()#1}" -> "..., main::{lambda()#1}".
+// that call others: "void (), main::{lambda()#1}" -> "..., main::{lambda()#1}". `nesting`
+// counts the arguments around these.
 std::string shorten_arguments(std::string_view text, bool is_rust, int nesting) {
   std::string result = "...";
   if (nesting == kMaxNesting || !has_lambda(text))
@@ -274,6 +283,7 @@ std::optional<std::string> demangle(std::string_view name, bool is_short) {
       *result += " [clone " + std::string(suffix) + "]";
     return result;
   }
+  // DMGL_ANSI is for const and the like, DMGL_PARAMS for parameters.
   int options = DMGL_ANSI | (is_short ? 0 : DMGL_PARAMS);
   auto result = run(cplus_demangle_v3_callback, text.c_str(), options);
   return result && is_short ? shorten_templates(*result, /*is_rust=*/false) : result;

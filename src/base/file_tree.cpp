@@ -89,6 +89,7 @@ bool rename_to_nothing(int directory, const std::string& from, const std::string
   constexpr unsigned kNoReplace = 1;  // RENAME_NOREPLACE, since Linux 3.15
   if (syscall(SYS_renameat2, directory, from.c_str(), directory, to.c_str(), kNoReplace) == 0)
     return true;
+  // EINVAL: the file system does not know the flag. Anything else is the answer.
   if (errno != EINVAL)
     return false;
   struct stat status {};

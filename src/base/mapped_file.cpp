@@ -51,10 +51,11 @@ uint64_t data_size(int fd, uint64_t size) {
   off_t end = 0;
   for (int i = 0; i < kMaxExtents; i++) {
     off_t begin = lseek(fd, end, SEEK_DATA);
-    // ENXIO: nothing but a hole follows.
+    // ENXIO: nothing but a hole follows, or the file ends.
     if (begin < 0)
       return errno == ENXIO ? sum : size;
     end = lseek(fd, begin, SEEK_HOLE);
+    // The file has changed meanwhile, or its file system does not tell: it counts as whole.
     if (end <= begin)
       return size;
     sum += static_cast<uint64_t>(end - begin);

@@ -114,6 +114,7 @@ public:
       read_message<Fields>(in_.get_message(), messages.emplace_back());
   }
 
+  // A value of another wire type than that of the field is passed over by read_message().
   template <class T>
   void operator()(uint32_t number, T& value) {
     if constexpr (std::is_class_v<T>) {

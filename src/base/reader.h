@@ -42,6 +42,7 @@ public:
     uint64_t value = 0;
     for (unsigned shift = 0; shift < 70; shift += 7) {
       uint8_t byte = u8();
+      // The tenth byte begins at bit 63: the others of its bits are cut off.
       value |= uint64_t{byte & 0x7fu} << std::min(shift, 63u);
       if (byte >= 0x80)
         continue;

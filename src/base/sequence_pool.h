@@ -85,6 +85,7 @@ class SequencePool {
 public:
   uint32_t intern(std::span<const T> sequence) {
     uint32_t id = numbers_.number(sequence);
+    // Numbers are given in order: the next one is that of a sequence that was not there.
     if (id == size()) {
       items_.insert(items_.end(), sequence.begin(), sequence.end());
       begins_.push_back(items_.size());

@@ -20,7 +20,8 @@ struct Decoded {
   size_t size;  // 0: not UTF-8
 };
 
-// One character of strict UTF-8 (RFC 3629: no overlong forms, no surrogates, up to U+10FFFF).
+// The first character of a text that is not empty, in strict UTF-8 (RFC 3629: no overlong
+// forms, no surrogates, up to U+10FFFF).
 Decoded decode_utf8(std::string_view text) {
   auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
   // The lead byte tells the size. 0x80 to 0xc1 begin no character: they are continuations, or
@@ -166,6 +167,7 @@ std::string_view beginning_of(std::string_view text, size_t most) {
   // A character has up to three bytes that continue it. Text that is not UTF-8 is cut after at
   // most as many steps.
   constexpr size_t kMaxContinued = 3;
+  // Whoever asks has seen that the text is longer: there is a byte at `most`.
   size_t size = most;
   for (size_t i = 0; i < kMaxContinued && size > 0 && continues_character(text[size]); i++)
     size--;
