@@ -506,11 +506,14 @@ private:
     if (is_number && number == 0 && *key == "thread")
       return Ok{};  // of a thread without a name
     bool is_owners = false;
+    // Fields without a label, as the number of the event, are none that a file may set.
     for_each_owner_field([&](const auto& field) {
-      if (field.label == *key && is_meant(*key))
+      if (!field.label.empty() && field.label == *key && is_meant(*key))
         is_owners = set_field(owner.*field.member, is_number, number, *value);
     });
-    if (!is_owners && *key != "container_id")  // the cgroup's path has it
+    // In profiles of ours the cgroup's path has it.
+    bool is_told = *key == "container_id" && is_ours();
+    if (!is_owners && !is_told)
       labels.push_back({builder_.intern(*key),
                         builder_.intern(is_number ? std::to_string(static_cast<int64_t>(number))
                                                   : std::string(*value))});

@@ -58,6 +58,10 @@ public:
       message.add_uint64(number, value);
     return *this;
   }
+  Pprof& text(std::string_view text) {
+    out_.add_string(6, text.data(), text.size());
+    return *this;
+  }
   Pprof& number(uint32_t field, uint64_t value) {
     out_.add_uint64(field, value);
     return *this;
@@ -444,6 +448,19 @@ TEST_CASE("pprof reader: labels that say whose a sample is") {
   CHECK(profile->strings[profile->label_sets[2][0].value] == "f.go");
   CHECK(pprof.sample_with_label({{1, 99}}).problem() ==
         "sample 3: label: text 99 of a table of 7");
+}
+
+TEST_CASE("pprof reader: a label without a key sets nothing of whose a sample is") {
+  constexpr uint32_t kComment = 13;
+  Pprof pprof = Pprof::of_cpu();
+  pprof.text("gosym 0.1.0").number(kComment, 7).sample_with_label({{1, 0}, {3, 9}});
+  auto profile = read_pprof(pprof.data(), kBudget);
+  REQUIRE(profile);
+  REQUIRE(profile->samples.size() == 1);
+  const Owner& owner = profile->owner(profile->samples[0]);
+  CHECK(owner.event == 0);
+  CHECK(owner.recording == 0);
+  CHECK(profile->label_sets[owner.label_set].size() == 1);
 }
 
 // A table that takes numbers for their own hashes grows without end by such.
