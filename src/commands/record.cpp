@@ -621,8 +621,7 @@ public:
     // A blocked signal comes even if it is ignored, as those of nohup and of a background job
     // are, which end neither a run nor this.
     for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT})
-      if (struct sigaction action{};
-          sigaction(signal, nullptr, &action) == 0 && action.sa_handler != SIG_IGN)
+      if (!is_ignored(signal))
         sigaddset(&taken_, signal);
     sigprocmask(SIG_BLOCK, &taken_, &before_);
   }

@@ -50,11 +50,6 @@ void on_signal(int number, siginfo_t* info, void* /*context*/) {
   errno = saved;
 }
 
-bool is_ignored(int signal) {
-  struct sigaction action {};
-  return sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
-}
-
 Result<UniqueFd> catch_signals() {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0)
@@ -73,6 +68,11 @@ Result<UniqueFd> catch_signals() {
 }
 
 }  // namespace
+
+bool is_ignored(int signal) {
+  struct sigaction action {};
+  return sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
 
 // One that comes before there is a Watch is passed over. A command that is executed does not
 // inherit it, as it would a signal that is ignored.

@@ -44,6 +44,9 @@ private:
   sigset_t before_;
 };
 
+// True for a signal that whoever started this program wants to be ignored, as nohup(1) does.
+bool is_ignored(int signal);
+
 // Waits for what can happen during a recording. From open() on SIGINT, SIGTERM and SIGHUP do
 // not end the program but are reported as a Stop, and writing to a closed pipe fails. One who
 // sends SIGINT or SIGTERM again while the recording is being ended gets kInterrupted at once:
