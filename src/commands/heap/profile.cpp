@@ -341,12 +341,10 @@ Profile profile_of(const ContentionProfile& waits, const HeapView& view, const G
     sample.count = 1;
     auto delay = static_cast<uint64_t>(static_cast<double>(bucket.ticks) * per_tick);
     // The order of the two depends on the view, so that the first is the one that is asked for.
+    std::array<uint64_t, 2> amounts = {bucket.count, delay};
     if (is_by_time)
-      add_with_values(profile, sample, std::array{delay, bucket.count});
-    else if (has_time)
-      add_with_values(profile, sample, std::array{bucket.count, delay});
-    else
-      add_with_values(profile, sample, std::array{bucket.count});
+      std::swap(amounts[0], amounts[1]);
+    add_with_values(profile, sample, std::span(amounts).first(value_count(event)));
   }
   return std::move(profile);
 }
