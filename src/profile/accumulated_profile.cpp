@@ -108,15 +108,11 @@ void AccumulatedProfile::add(const Profile& part, uint32_t first_recording) {
     ids.label_sets.push_back(add_label_set(labels, ids));
   // Owners that are of no sample any more are not added.
   std::vector<std::optional<OwnerId>> owners(part.owners.size());
-  // Asked once, for few profiles have events of several values, and samples are many.
-  bool may_have_others = has_values(part.info.events);
   for (SampleCount sample : part.samples) {
     std::optional<OwnerId>& owner = owners[to_index(sample.owner)];
     if (!owner)
       owner = add_owner(part.owner(sample), ids);
-    std::span<const uint64_t> others;
-    if (may_have_others)
-      others = part.others_of(sample);
+    std::span<const uint64_t> others = part.others_of(sample);
     bool is_short = ids.is_short[to_index(sample.stack)];
     sample.stack = ids.stacks[to_index(sample.stack)];
     sample.owner = *owner;
@@ -329,10 +325,7 @@ void AccumulatedProfile::add_sample(SampleCount sample, std::span<const uint64_t
     is_short = true;
   }
   shortened_ += is_short ? sample.count : 0;
-  if (others.empty())
-    samples_.add(sample, profile_.samples);
-  else
-    samples_.add(sample, others, profile_.samples, profile_.other_amounts);
+  samples_.add(sample, others, profile_.samples, profile_.other_amounts);
 }
 
 void AccumulatedProfile::add_counts(const Profile& part, const NewIds& ids, bool is_first) {

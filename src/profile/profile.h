@@ -498,7 +498,8 @@ struct Profile {
   }
   // Amounts of the other values of its event.
   std::span<const uint64_t> others_of(const SampleCount& sample) const {
-    size_t count = info.events[owner(sample).event].others.size();
+    // Recordings have none, and far more samples than what has: their events are not asked.
+    size_t count = other_amounts.empty() ? 0 : info.events[owner(sample).event].others.size();
     return count == 0 ? std::span<const uint64_t>()
                       : std::span(other_amounts.rows()).subspan(sample.others(), count);
   }

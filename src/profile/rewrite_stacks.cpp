@@ -41,17 +41,10 @@ void set_samples(Profile& profile, std::span<const uint32_t> new_stacks) {
   SampleCounter counter;
   std::vector<SampleCount> samples;
   std::vector<uint64_t> amounts;  // Profile::other_amounts of these
-  // Recordings have none, and far more samples than what has: these are not asked.
-  bool may_have_others = has_values(profile.info.events);
   for (SampleCount sample : std::as_const(profile.samples)) {
-    std::span<const uint64_t> others;
-    if (may_have_others)
-      others = profile.others_of(sample);
+    std::span<const uint64_t> others = profile.others_of(sample);
     sample.stack = StackId{new_stacks[to_index(sample.stack)]};
-    if (others.empty())
-      counter.add(sample, samples);
-    else
-      counter.add(sample, others, samples, amounts);
+    counter.add(sample, others, samples, amounts);
   }
   profile.samples = std::move(samples);
   profile.other_amounts = std::move(amounts);

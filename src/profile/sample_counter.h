@@ -23,10 +23,12 @@ public:
     samples[at].skipped += sample.skipped;
   }
 
-  // A sample of several values, all but the first of which are `others`. Those of the table are
+  // A sample whose values but the first are `others`; empty: it has one. Those of the table are
   // rows of `amounts`.
   void add(SampleCount sample, std::span<const uint64_t> others,
            std::vector<SampleCount>& samples, std::vector<uint64_t>& amounts) {
+    if (others.empty())
+      return add(sample, samples);
     uint32_t at = find_or_add(sample, samples);
     if (at == samples.size()) {
       sample.set_others(others, amounts);
